@@ -1,0 +1,64 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// ReadFile reads a whole file.
+func ReadFile(fsys FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readAll(f)
+	return data, errors.Join(err, f.Close())
+}
+
+func readAll(f File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, info.Size())
+	n, err := f.ReadAt(data, 0)
+	if err == io.EOF { // it became shorter, or it was empty
+		err = nil
+	}
+	return data[:n], err
+}
+
+// WriteFileAtomic replaces a file so that after a crash at any moment name
+// holds either its old bytes or all of data: it writes name+".tmp", syncs it,
+// renames it and syncs the folder. When it returns nil, data is durable.
+//
+// Kafka: its checkpoint files are written in the same steps and with the same
+// name of the temporary file.
+func WriteFileAtomic(fsys FS, name string, data []byte) error {
+	tmp := name + ".tmp"
+	if err := writeSynced(fsys, tmp, data); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := fsys.Rename(tmp, name); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := fsys.SyncDir(filepath.Dir(name)); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+func writeSynced(fsys FS, name string, data []byte) error {
+	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(data, 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
