@@ -1,7 +1,8 @@
 package wire
 
-// String takes a STRING: int16 length, bytes. Null is ErrLength.
-func (r *Reader) String() string { return string(r.Raw(int(r.Int16()))) }
+// Str takes a STRING: int16 length, bytes. Null is ErrLength. (It is not named
+// String because printing a Reader must not read from it.)
+func (r *Reader) Str() string { return string(r.Raw(int(r.Int16()))) }
 
 // NullableString takes a NULLABLE_STRING: int16 length or -1, bytes.
 func (r *Reader) NullableString() *string { return r.stringOrNil(int(r.Int16())) }

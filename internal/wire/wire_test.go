@@ -77,7 +77,7 @@ func TestRoundTrip(t *testing.T) {
 		eq(r.Varint() == i32, "varint")
 		eq(r.Varlong() == i64, "varlong")
 		eq(r.Uvarlong() == uint64(i64), "uvarlong")
-		eq(r.String() == s && r.NullableString() == nil, "string")
+		eq(r.Str() == s && r.NullableString() == nil, "string")
 		eq(r.CompactString() == s && *r.CompactNullableString() == s, "compact string")
 		eq(bytes.Equal(r.Bytes(), p) && r.Bytes() == nil, "bytes")
 		eq(bytes.Equal(r.CompactBytes(), p) && r.CompactBytes() == nil, "compact bytes")
@@ -97,9 +97,9 @@ func TestReaderErrors(t *testing.T) {
 		want error
 	}{
 		"short int":             {"0000", func(r *Reader) { r.Int32() }, ErrShort},
-		"null string":           {"ffff", func(r *Reader) { r.String() }, ErrLength},
+		"null string":           {"ffff", func(r *Reader) { r.Str() }, ErrLength},
 		"null compact string":   {"00", func(r *Reader) { r.CompactString() }, ErrLength},
-		"string beyond input":   {"000561", func(r *Reader) { r.String() }, ErrShort},
+		"string beyond input":   {"000561", func(r *Reader) { r.Str() }, ErrShort},
 		"negative bytes":        {"fffffffe", func(r *Reader) { r.Bytes() }, ErrLength},
 		"huge compact bytes":    {"ffffffff0f", func(r *Reader) { r.CompactBytes() }, ErrShort},
 		"array beyond input":    {"7fffffff0102", func(r *Reader) { r.ArrayLen(1) }, ErrLength},
@@ -117,7 +117,7 @@ func TestReaderErrors(t *testing.T) {
 				t.Fatalf("error %v, want %v", r.Err(), c.want)
 			}
 			first := r.Err()
-			if r.Int8() != 0 || r.String() != "" || r.Bytes() != nil || r.CompactArrayLen(1) != 0 || r.Err() != first {
+			if r.Int8() != 0 || r.Str() != "" || r.Bytes() != nil || r.CompactArrayLen(1) != 0 || r.Err() != first {
 				t.Error("the error does not stick")
 			}
 		})
@@ -153,7 +153,7 @@ func FuzzReader(f *testing.F) {
 
 func readOne(r *Reader, op byte) {
 	reads := []func(){
-		func() { r.Varint() }, func() { r.Varlong() }, func() { _ = r.String() }, func() { r.NullableString() },
+		func() { r.Varint() }, func() { r.Varlong() }, func() { r.Str() }, func() { r.NullableString() },
 		func() { r.CompactString() }, func() { r.CompactNullableString() }, func() { r.Bytes() },
 		func() { r.CompactBytes() }, func() { r.VarintBytes() }, func() { r.Tags(nil) }, func() { r.UUID() },
 		func() { _ = make([]byte, max(0, r.ArrayLen(1))) }, func() { _ = make([]byte, max(0, r.CompactArrayLen(1))) },
