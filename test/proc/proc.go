@@ -1,0 +1,163 @@
+// Package proc starts, stops and kills the child processes of tests: servers and command lines.
+//
+// A process never outlives its test: the test's cleanup kills what still runs, and a pipe held as its standard input
+// tells those that watch it that the test process has gone.
+package proc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Result is what a command line printed and how it ended.
+type Result struct {
+	Stdout, Stderr string
+	Exit           int // −1 when it was killed
+}
+
+// Run runs a program to its end, at most for a minute, with text on its standard input.
+func Run(t testing.TB, stdin, path string, args ...string) Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		t.Fatalf("%s %q did not end within a minute; stdout %q, stderr %q", path, args, out.String(), errOut.String())
+	case err != nil && !errors.As(err, &exit):
+		t.Fatalf("%s: %v", path, err)
+	}
+	return Result{Stdout: out.String(), Stderr: errOut.String(), Exit: cmd.ProcessState.ExitCode()}
+}
+
+// FreePorts returns n loopback TCP ports that nobody listens on.
+func FreePorts(t testing.TB, n int) []int {
+	t.Helper()
+	var ports []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatalf("free port: %v", err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// Process is a running child.
+type Process struct {
+	Name    string
+	LogPath string // standard output and standard error, together
+	cmd     *exec.Cmd
+	stdin   io.Closer
+	ended   chan struct{}
+}
+
+// Start starts a program whose output goes to a file name.log of the test's temporary directory.
+func Start(t testing.TB, name, path string, args ...string) *Process {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	p := &Process{Name: name, LogPath: log.Name(), cmd: exec.Command(path, args...), ended: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	go func() {
+		_ = p.cmd.Wait() // the state is read from ProcessState
+		close(p.ended)
+	}()
+	t.Cleanup(func() { p.Kill(t) })
+	return p
+}
+
+// Ended is closed when the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// PID is the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Log returns what the process has printed so far.
+func (p *Process) Log() string {
+	b, err := os.ReadFile(p.LogPath)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// Stop sends SIGTERM and waits for the end. It returns the exit status.
+func (p *Process) Stop(t testing.TB) int {
+	t.Helper()
+	return p.signal(t, syscall.SIGTERM)
+}
+
+// Kill sends SIGKILL and waits for the end; a process that has ended already is left as it is.
+func (p *Process) Kill(t testing.TB) {
+	t.Helper()
+	p.signal(t, syscall.SIGKILL)
+}
+
+func (p *Process) signal(t testing.TB, s syscall.Signal) int {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("%v to %s: %v", s, p.Name, err)
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(time.Minute):
+		t.Fatalf("%s still runs a minute after %v; its log:\n%s", p.Name, s, Tail(p.Log(), 40))
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// WaitListening waits until a TCP connection to addr succeeds, and fails the test when the process ends first or a
+// minute passes.
+func (p *Process) WaitListening(t testing.TB, addr string) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for time.Now().Before(deadline) {
+		c, err := net.DialTimeout("tcp", addr, time.Second)
+		if err == nil {
+			c.Close()
+			return
+		}
+		select {
+		case <-p.ended:
+			t.Fatalf("%s ended at start: %v; its log:\n%s", p.Name, p.cmd.ProcessState, Tail(p.Log(), 40))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	t.Fatalf("%s does not listen on %s after a minute; its log:\n%s", p.Name, addr, Tail(p.Log(), 40))
+}
+
+// Tail returns the last n lines of a text.
+func Tail(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(lines) > n {
+		lines = append([]string{fmt.Sprintf("… %d lines before", len(lines)-n)}, lines[len(lines)-n:]...)
+	}
+	return strings.Join(lines, "\n")
+}
