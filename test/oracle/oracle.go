@@ -124,6 +124,15 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.
 <dependencies>%s</dependencies></project>
 `
 
+// dependency leaves Connect out: no tool here needs it, and some versions of it were never published.
+const dependency = `<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version><exclusions>
+<exclusion><groupId>org.apache.kafka</groupId><artifactId>connect-api</artifactId></exclusion>
+<exclusion><groupId>org.apache.kafka</groupId><artifactId>connect-json</artifactId></exclusion>
+<exclusion><groupId>org.apache.kafka</groupId><artifactId>connect-runtime</artifactId></exclusion>
+<exclusion><groupId>org.apache.kafka</groupId><artifactId>connect-transforms</artifactId></exclusion>
+</exclusions></dependency>
+`
+
 func fetch(version, dir string) error {
 	if _, err := exec.LookPath("mvn"); err != nil {
 		return fmt.Errorf("the jars must be fetched: %w", err)
@@ -138,8 +147,7 @@ func fetch(version, dir string) error {
 	var dependencies strings.Builder
 	for _, m := range modules {
 		part := strings.Split(m, ":")
-		fmt.Fprintf(&dependencies, "<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version>"+
-			"</dependency>\n", part[0], part[1], part[2])
+		fmt.Fprintf(&dependencies, dependency, part[0], part[1], part[2])
 	}
 	project, err := os.MkdirTemp("", "tidemark-oracle")
 	if err != nil {

@@ -9,12 +9,13 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import org.apache.kafka.common.utils.Exit;
 
 /**
  * Runs main methods of Kafka's tools in one JVM, as if each had a process of its own, or guards one long-running main.
@@ -204,22 +205,47 @@ public final class Runner {
         }
     }
 
-    private static void tools() throws IOException {
+    /** Kafka ends processes and adds shutdown hooks through its class Exit, which moved after 4.3. */
+    private static void trapExit() throws ReflectiveOperationException {
+        String base = "org.apache.kafka.common.utils.";
+        Class<?> exit = find(List.of(base + "Exit", base + "internals.Exit"));
+        InvocationHandler ends = (proxy, method, args) -> {
+            exit((Integer) args[0], (String) args[1]);
+            return null;
+        };
+        InvocationHandler adds = (proxy, method, args) -> {
+            Call c = Call.current();
+            if (c != null) {
+                synchronized (c.hooks) {
+                    c.hooks.add((Runnable) args[1]);
+                }
+            }
+            return null;
+        };
+        set(exit, "setExitProcedure", ends);
+        set(exit, "setHaltProcedure", ends);
+        set(exit, "setShutdownHookAdder", adds);
+    }
+
+    private static void set(Class<?> exit, String setter, InvocationHandler handler)
+            throws ReflectiveOperationException {
+        for (Method m : exit.getMethods()) {
+            if (m.getName().equals(setter)) {
+                Class<?> type = m.getParameterTypes()[0];
+                m.invoke(null, Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
+                return;
+            }
+        }
+        throw new NoSuchMethodException(setter);
+    }
+
+    private static void tools() throws Exception {
         DataInputStream in = new DataInputStream(new FileInputStream(FileDescriptor.in));
         DataOutputStream out = new DataOutputStream(new FileOutputStream(FileDescriptor.out));
         System.setIn(new Input());
         System.setOut(new PrintStream(new Streams(false), true, "UTF-8"));
         System.setErr(new PrintStream(new Streams(true), true, "UTF-8"));
-        Exit.setExitProcedure(Runner::exit);
-        Exit.setHaltProcedure(Runner::exit);
-        Exit.setShutdownHookAdder((name, hook) -> {
-            Call c = Call.current();
-            if (c != null) {
-                synchronized (c.hooks) {
-                    c.hooks.add(hook);
-                }
-            }
-        });
+        trapExit();
         try {
             serve(in, out);
         } catch (java.io.EOFException e) {
