@@ -282,7 +282,8 @@ func printOffsets(ctx context.Context, env *cli.Env, admin *cli.Admin, filter pa
 	var lines []cli.Offset
 	for _, f := range found {
 		if f.Err != nil {
-			fmt.Fprintf(env.Stderr, "Skip getting offsets for topic-partition %s-%d due to error: %s\n", f.Topic, f.ID, f.Err.String())
+			fmt.Fprintf(env.Stderr, "Skip getting offsets for topic-partition %s-%d due to error: %s\n",
+				f.Topic, f.ID, f.Err.String())
 		} else if f.Offset != -1 {
 			lines = append(lines, f)
 		}

@@ -184,3 +184,28 @@ func Partitions(topics []kmsg.MetadataResponseTopic) []Partition {
 
 // Topic is one topic of a broker's metadata.
 type Topic = kmsg.MetadataResponseTopic
+
+// Nodes lists the ids of the brokers that are up, in the order of the answer.
+func (a *Admin) Nodes(ctx context.Context) ([]int32, error) {
+	request := kmsg.NewPtrDescribeClusterRequest()
+	response, err := Ask[*kmsg.DescribeClusterResponse](ctx, a, "listNodes", request)
+	if err != nil {
+		return nil, err
+	}
+	if f := APIFailure(response.ErrorCode, response.ErrorMessage); f != nil {
+		return nil, f
+	}
+	var nodes []int32
+	for _, b := range response.Brokers {
+		nodes = append(nodes, b.NodeID)
+	}
+	return nodes, nil
+}
+
+// OrNull is the text, or "null" when there is none, as Java prints it.
+func OrNull(text *string) string {
+	if text == nil {
+		return "null"
+	}
+	return *text
+}

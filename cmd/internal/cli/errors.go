@@ -95,7 +95,7 @@ func AsFailure(err error) *Failure {
 	case errors.As(err, &failure):
 		return failure
 	case errors.As(err, &option):
-		return &Failure{Class: option.Class, Message: option.Message}
+		return &Failure{Class: option.Class, Message: option.Message, Cause: option.Cause}
 	}
 	return &Failure{Class: classKafka, Message: err.Error()}
 }

@@ -38,6 +38,7 @@ func (o *Option) String() string { return "[" + o.Name + "]" }
 type OptionError struct {
 	Class   string
 	Message string
+	Cause   *Failure // or nil
 }
 
 func (e *OptionError) Error() string { return e.Message }
@@ -206,9 +207,20 @@ func (o *Option) Int() (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, o.bits())
 	if err != nil {
-		return 0, optionError("OptionArgumentConversionException", "Cannot parse argument '%s' of option %s", text, o.Name)
+		return 0, o.conversionError(text)
 	}
 	return n, nil
+}
+
+func (o *Option) conversionError(text string) error {
+	number := Fail("java.lang.NumberFormatException", "For input string: \"%s\"", text)
+	reflection := Fail("joptsimple.internal.ReflectionException", "%s", number.String())
+	reflection.Cause = number
+	return &OptionError{
+		Class:   "joptsimple.OptionArgumentConversionException",
+		Message: fmt.Sprintf("Cannot parse argument '%s' of option %s", text, o.Name),
+		Cause:   reflection,
+	}
 }
 
 func (o *Option) bits() int {
