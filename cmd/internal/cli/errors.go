@@ -36,12 +36,7 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Message }
 
 // String is the failure in the form "class: message".
-func (f *Failure) String() string {
-	if f.Message == "" {
-		return f.Class
-	}
-	return f.Class + ": " + f.Message
-}
+func (f *Failure) String() string { return f.Class + ": " + f.Message }
 
 // Trace is what Java prints as the stack trace of the failure, without the frames.
 func (f *Failure) Trace() string {
@@ -50,6 +45,15 @@ func (f *Failure) Trace() string {
 		text.WriteString(prefix + f.String() + "\n")
 	}
 	return text.String()
+}
+
+// Execution wraps a failure as Java does when the answer to a request is waited for.
+func Execution(err error) error {
+	cause := AsFailure(err)
+	if cause == nil {
+		return nil
+	}
+	return &Failure{Class: "java.util.concurrent.ExecutionException", Message: cause.String(), Cause: cause}
 }
 
 // Fail makes a Failure of the given class.
