@@ -4,7 +4,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-const codeUnsupportedVersion = 35
+const (
+	codeUnsupportedVersion = 35
+	codeInvalidRequest     = 42
+)
 
 // SupportedFeature is a feature of the cluster and the levels that this broker
 // can work at, both ends included.
@@ -68,7 +71,7 @@ func (t *Table) UnsupportedApiVersions() *kmsg.ApiVersionsResponse {
 	resp := kmsg.NewPtrApiVersionsResponse()
 	resp.ErrorCode = codeUnsupportedVersion
 	for _, r := range t.advertised {
-		if r.Key == keyApiVersions {
+		if r.Key == KeyApiVersions {
 			k := kmsg.NewApiVersionsResponseApiKey()
 			k.ApiKey, k.MinVersion, k.MaxVersion = r.Key, r.Min, r.Max
 			resp.ApiKeys = append(resp.ApiKeys, k)
@@ -77,9 +80,18 @@ func (t *Table) UnsupportedApiVersions() *kmsg.ApiVersionsResponse {
 	return resp
 }
 
+// InvalidApiVersions is the answer to an ApiVersions request whose software
+// name or version is not [ValidSoftware].
+func InvalidApiVersions(version int16) *kmsg.ApiVersionsResponse {
+	resp := kmsg.NewPtrApiVersionsResponse()
+	resp.Version = version
+	resp.ErrorCode = codeInvalidRequest
+	return resp
+}
+
 // ValidSoftware says whether a client software name or version is acceptable:
 // letters, digits, '-' and '.', the first and last being letters or digits.
-// ApiVersions answers any other with INVALID_REQUEST (42).
+// ApiVersions answers any other with [InvalidApiVersions].
 func ValidSoftware(s string) bool {
 	if s == "" {
 		return false

@@ -24,8 +24,9 @@ type Handler interface {
 	Handle(ctx context.Context, r *Request, reply func(Response))
 }
 
-// Request is one request. It and its body are valid until the response was
-// released.
+// Request is one request. Without a reply it and its body stay valid for as
+// long as they are referred to; after the call of reply a handler may not touch
+// them, and what the response aliases is kept until the response was released.
 type Request struct {
 	Header RequestHeader
 	// Body follows the header. Handlers may alias and change it.
@@ -33,10 +34,13 @@ type Request struct {
 	Conn     *Conn
 	Received time.Time
 
-	// FreeBody, when set, takes the memory of Body back. It belongs to the
-	// server; handlers call ReleaseBody.
-	FreeBody func()
+	// Owner, when set, takes the memory of Body back. It belongs to the server;
+	// handlers call ReleaseBody.
+	Owner BodyOwner
 }
+
+// BodyOwner has the memory of a request body.
+type BodyOwner interface{ FreeBody() }
 
 // ReleaseBody gives the memory of Body back before the response is sent, as a
 // handler should when it makes the client wait and needs the body no longer.
@@ -44,9 +48,8 @@ type Request struct {
 // Handle returns, at most once.
 func (r *Request) ReleaseBody() {
 	r.Body = nil
-	if r.FreeBody != nil {
-		r.FreeBody()
-		r.FreeBody = nil
+	if r.Owner != nil {
+		r.Owner.FreeBody()
 	}
 }
 
@@ -57,8 +60,11 @@ type Response struct {
 	Body Parts
 	// NoReply sends nothing (Produce with acks=0).
 	NoReply bool
-	// Close ends the connection, after Body was written if there is any.
+	// Close ends the connection, after Body was written if there is any. Err,
+	// when not nil, is the reason for the log; a *MalformedError counts as a bad
+	// frame.
 	Close bool
+	Err   error
 	// Throttle makes the server wait that long before it reads the next request
 	// of the connection.
 	Throttle time.Duration

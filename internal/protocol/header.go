@@ -60,7 +60,7 @@ func ParseRequestHeaderNames(frame []byte, names *Names) (RequestHeader, []byte,
 // answer of a broker whose versions it does not know yet.
 func AppendResponseHeader(dst []byte, h RequestHeader) []byte {
 	dst = wire.AppendInt32(dst, h.CorrelationID)
-	if h.Key != keyApiVersions && IsFlexible(h.Key, h.Version) {
+	if h.Key != KeyApiVersions && IsFlexible(h.Key, h.Version) {
 		dst = append(dst, 0)
 	}
 	return dst

@@ -28,14 +28,14 @@ func (e *MalformedError) Unwrap() error { return e.Err }
 var (
 	errNull       = errors.New("null where the schema has none")
 	errLongString = errors.New("string longer than 32767 bytes")
-	errLongTag    = errors.New("tagged field longer than its value")
 	errUnknownKey = errors.New("unknown key")
 	errTooLarge   = errors.New("elements take more memory than a request of this size may")
 )
 
 // reader reads a request body as Kafka does, which is more lenient than the
-// schema: any negative length is null, and tagged fields may come in any order.
-// What it takes aliases the body.
+// schema: any negative length is null, tagged fields may come in any order and
+// be longer than their value, and bytes may follow the end of the message. What
+// it takes aliases the body.
 type reader struct {
 	wire.Reader
 	flex bool // compact lengths and tagged fields
@@ -139,9 +139,6 @@ func (r *reader) tags(field func(tag uint32, v *reader) bool) {
 		value := newReader(data, true)
 		if !field(tag, &value) {
 			continue
-		}
-		if value.ok() && value.Len() > 0 {
-			value.Fail(errLongTag)
 		}
 		if !value.ok() {
 			r.Fail(fmt.Errorf("tag %d: %w", tag, value.Err()))

@@ -5,10 +5,12 @@ import (
 	"slices"
 )
 
+// KeyApiVersions is the API that a client may ask in any version.
+const KeyApiVersions = 18
+
 const (
-	keyProduce     = 0
-	keyFetch       = 1
-	keyApiVersions = 18
+	keyProduce = 0
+	keyFetch   = 1
 )
 
 // Range is the versions of one API, both ends included.
@@ -64,7 +66,7 @@ var apis = []api{
 	{15, 0, 6, 0, 5, true},             // DescribeGroups
 	{16, 0, 5, 0, 3, true},             // ListGroups
 	{17, 0, 1, 0, none, true},          // SaslHandshake
-	{keyApiVersions, 0, 4, 0, 3, true}, // ApiVersions
+	{KeyApiVersions, 0, 4, 0, 3, true}, // ApiVersions
 	{19, 2, 7, 0, 5, true},             // CreateTopics
 	{20, 1, 6, 0, 4, true},             // DeleteTopics
 	{21, 0, 2, 0, 2, true},             // DeleteRecords
