@@ -27,11 +27,11 @@ type CompressionType int8
 // The values of compression.type.
 const (
 	CompressionProducer     CompressionType = -1 // as the producer sent them
-	CompressionUncompressed CompressionType = CompressionType(record.CodecNone)
-	CompressionGzip         CompressionType = CompressionType(record.CodecGzip)
-	CompressionSnappy       CompressionType = CompressionType(record.CodecSnappy)
-	CompressionLZ4          CompressionType = CompressionType(record.CodecLZ4)
-	CompressionZstd         CompressionType = CompressionType(record.CodecZstd)
+	CompressionUncompressed CompressionType = CompressionType(record.None)
+	CompressionGzip         CompressionType = CompressionType(record.Gzip)
+	CompressionSnappy       CompressionType = CompressionType(record.Snappy)
+	CompressionLZ4          CompressionType = CompressionType(record.LZ4)
+	CompressionZstd         CompressionType = CompressionType(record.Zstd)
 )
 
 // Config holds the topic configs that a log obeys, resolved: topic override, broker default or built-in default.
@@ -119,11 +119,11 @@ func (c *Config) targetCodec(source record.Codec) record.Codec {
 // compressionLevel is the level to use when the broker itself compresses with a codec; 0 where it has none.
 func (c *Config) compressionLevel(codec record.Codec) int {
 	switch codec {
-	case record.CodecGzip:
+	case record.Gzip:
 		return c.CompressionGzipLevel
-	case record.CodecLZ4:
+	case record.LZ4:
 		return c.CompressionLz4Level
-	case record.CodecZstd:
+	case record.Zstd:
 		return c.CompressionZstdLevel
 	default:
 		return 0

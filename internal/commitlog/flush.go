@@ -1,0 +1,91 @@
+package commitlog
+
+import "tidemark/internal/segment"
+
+// Flush makes everything appended so far durable and moves the recovery point to the log end offset.
+func (l *Log) Flush() error { return l.flushTo(l.EndOffset(), true) }
+
+// flushTo makes every batch below offset durable, and the active segment too when all is set. It works beside
+// appends: what they add meanwhile is not covered.
+func (l *Log) flushTo(offset int64, all bool) error {
+	l.flushMu.Lock()
+	defer l.flushMu.Unlock()
+	if offset <= l.RecoveryPoint() && !all {
+		return nil
+	}
+	if f := l.failure.Load(); f != nil {
+		return l.fail("flush "+l.name, f.err)
+	}
+	segments := l.unflushed(offset, all)
+	defer func() {
+		for _, s := range segments {
+			s.Release()
+		}
+	}()
+	if err := l.flushSegments(segments); err != nil {
+		return l.fail("flush "+l.name, err)
+	}
+	l.flushed(offset)
+	return nil
+}
+
+// flushHeld is flushTo for callers that hold mu: it does not wait for a flush under way.
+func (l *Log) flushHeld(offset int64) error {
+	segments := l.unflushed(offset, true)
+	defer func() {
+		for _, s := range segments {
+			s.Release()
+		}
+	}()
+	if err := l.flushSegments(segments); err != nil {
+		return err
+	}
+	l.flushed(offset)
+	return nil
+}
+
+// unflushed lists the segments with batches in [recovery point, offset), with a reference on each; the active one
+// always when all is set.
+func (l *Log) unflushed(offset int64, all bool) []*segment.Segment {
+	v := l.view.Load()
+	var out []*segment.Segment
+	for i := max(v.floor(l.RecoveryPoint()), 0); i < len(v.segments); i++ {
+		s := v.segments[i]
+		last := i == len(v.segments)-1
+		if s.BaseOffset() >= offset && !(all && last) {
+			break
+		}
+		if s.Acquire() { // else it was deleted meanwhile, and needs no flush
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (l *Log) flushSegments(segments []*segment.Segment) error {
+	l.o.Metrics.Flushes.Add(1)
+	recoveryPoint := l.RecoveryPoint()
+	syncDir := false
+	for _, s := range segments {
+		if err := s.Flush(); err != nil {
+			return err
+		}
+		syncDir = syncDir || s.BaseOffset() >= recoveryPoint
+	}
+	if syncDir {
+		return l.o.FS.SyncDir(l.Dir())
+	}
+	return nil
+}
+
+// flushed moves the recovery point, unless a truncation moved the log end below it meanwhile.
+func (l *Log) flushed(offset int64) {
+	l.lastFlushMs.Store(l.now())
+	for {
+		old := l.recoveryPoint.Load()
+		to := min(offset, l.EndOffset())
+		if to <= old || l.recoveryPoint.CompareAndSwap(old, to) {
+			return
+		}
+	}
+}

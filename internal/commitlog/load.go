@@ -1,0 +1,291 @@
+package commitlog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tidemark/internal/checkpoint"
+	"tidemark/internal/producerstate"
+	"tidemark/internal/segment"
+)
+
+// Open opens the log in a partition's folder, making an empty one when there is none; the folder itself must be
+// there. After a clean stop it lists the folder and looks at the last segment only. Otherwise every batch from the
+// segment that holds the recovery point on is read and checked: the log ends at the first bad one. What lies behind
+// it is kept in cut-* files. Errors are the disk's and *checkpoint.MalformedError.
+func Open(o Options) (*Log, error) {
+	l := newLog(o)
+	if err := l.load(); err != nil {
+		for _, s := range l.opened {
+			s.Release()
+		}
+		return nil, fmt.Errorf("open log %s: %w", l.name, err)
+	}
+	l.opened = nil
+	return l, nil
+}
+
+// listing is what one reading of the folder showed.
+type listing struct {
+	logs      []int64 // base offsets with a .log, ascending
+	present   map[int64]segment.Present
+	snapshots []int64
+	names     []string
+}
+
+var indexKinds = map[string]segment.Present{
+	segment.IndexSuffix: segment.HasIndex, segment.TimeSuffix: segment.HasTime, segment.TxnSuffix: segment.HasTxn,
+}
+
+func (l *Log) list() (*listing, error) {
+	entries, err := l.o.FS.ReadDir(l.Dir())
+	if err != nil {
+		return nil, err
+	}
+	found := &listing{present: make(map[int64]segment.Present)}
+	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
+		found.names = append(found.names, e.Name())
+		base, kind, ok := splitName(e.Name())
+		if !ok {
+			continue
+		}
+		if p, isIndex := indexKinds[kind]; isIndex {
+			found.present[base] |= p
+		} else if kind == segment.LogSuffix {
+			found.logs = append(found.logs, base)
+		} else if offset, isSnapshot := producerstate.ParseSnapshotName(e.Name()); isSnapshot {
+			found.snapshots = append(found.snapshots, offset)
+		}
+	}
+	slices.Sort(found.logs)
+	return found, nil
+}
+
+// splitName takes a name of digits and a suffix apart.
+func splitName(name string) (base int64, kind string, ok bool) {
+	digits, _, found := strings.Cut(name, ".")
+	if !found {
+		return 0, "", false
+	}
+	base, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || base < 0 || len(digits) != 20 {
+		return 0, "", false
+	}
+	return base, name[len(digits):], true
+}
+
+// load does all of Open.
+func (l *Log) load() error {
+	found, err := l.list()
+	if err != nil {
+		return err
+	}
+	if found, err = l.finishSwap(found); err != nil {
+		return err
+	}
+	if err := l.removeOrphans(found); err != nil {
+		return err
+	}
+	l.epochs, err = checkpoint.OpenLeaderEpochs(l.o.FS, l.path(checkpoint.LeaderEpochFile))
+	if err != nil {
+		return err
+	}
+	l.producers = producerstate.New(producerstate.Options{
+		FS: l.o.FS, Dir: l.Dir(), Topic: l.o.Topic, Partition: l.o.Partition,
+		ExpirationMs: l.o.ProducerIDExpirationMs, Logger: l.o.Logger,
+	}, found.snapshots)
+	segments := l.openSegments(found)
+	l.opened = segments
+	if !l.o.Clean {
+		if segments, err = l.recoverSegments(segments); err != nil {
+			return err
+		}
+	}
+	return l.settle(segments)
+}
+
+func (l *Log) openSegments(found *listing) []*segment.Segment {
+	cfg := l.cfg.Load()
+	out := make([]*segment.Segment, 0, len(found.logs))
+	for _, base := range found.logs {
+		c := l.segmentConfig(cfg)
+		c.PreallocateBytes = 0
+		out = append(out, segment.Open(l.env, base, c, found.present[base]))
+	}
+	return out
+}
+
+// settle finds the ends of a log whose segments are in order, and makes the last one fit for appends.
+func (l *Log) settle(segments []*segment.Segment) error {
+	end, endPos, err := l.findEnd(segments)
+	if err != nil {
+		return err
+	}
+	if end < l.o.StartOffset {
+		l.o.Logger.Warn("the log ends before its start offset; its segments are kept aside",
+			"end", end, "start", l.o.StartOffset)
+		if segments, err = l.setAsideAll(segments); err != nil {
+			return err
+		}
+		l.epochs.Clear()
+	}
+	if len(segments) == 0 {
+		first, err := segment.Create(l.env, l.o.StartOffset, l.segmentConfig(l.cfg.Load()))
+		if err != nil {
+			return err
+		}
+		segments, end, endPos = append(segments, first), l.o.StartOffset, 0
+	}
+	l.opened = segments
+	l.view.Store(&view{segments: segments, end: end, endPos: endPos})
+	l.start.Store(max(l.o.StartOffset, segments[0].BaseOffset()))
+	l.highWatermark.Store(l.start.Load())
+	l.recoveryPoint.Store(min(l.o.RecoveryPoint, end))
+	if l.o.Clean {
+		l.recoveryPoint.Store(end)
+	}
+	if err := segments[len(segments)-1].Grow(); err != nil {
+		return err
+	}
+	l.epochs.TruncateFromEnd(end)
+	l.epochs.TruncateFromStart(l.o.StartOffset)
+	if err := l.epochs.Flush(); err != nil {
+		return err
+	}
+	return l.loadProducers(end)
+}
+
+// findEnd is the log end offset and the length of the last segment; of a log without segments (-1, 0).
+func (l *Log) findEnd(segments []*segment.Segment) (end, endPos int64, err error) {
+	if len(segments) == 0 {
+		return l.o.StartOffset, 0, nil
+	}
+	last := segments[len(segments)-1]
+	if endPos, err = last.Size(); err != nil {
+		return 0, 0, err
+	}
+	end, err = last.NextOffset(endPos)
+	return end, endPos, err
+}
+
+// finishSwap removes what an interrupted deletion or cleaning left, and completes one whose new files were whole.
+//
+// Kafka: .cleaned files are not trusted, and neither are .swap files from the lowest .cleaned one on, which belong to
+// an unfinished split; any other .swap file replaces the segments in its range of offsets.
+func (l *Log) finishSwap(found *listing) (*listing, error) {
+	leftovers, swaps := l.sortLeftovers(found)
+	for _, name := range leftovers {
+		l.o.Logger.Info("remove a leftover file", "file", name)
+		if err := l.o.FS.Remove(l.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if len(swaps) == 0 {
+		return found, nil
+	}
+	from, to, err := l.swapRange(swaps)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range found.names {
+		base, _, ok := splitName(name)
+		if !ok || base < from || base >= to || strings.HasSuffix(name, segment.SwapSuffix) ||
+			slices.Contains(leftovers, name) {
+			continue
+		}
+		l.o.Logger.Info("remove a file that was replaced", "file", name)
+		if err := l.o.FS.Remove(l.path(name)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range swaps {
+		l.o.Logger.Info("complete a replacement", "file", name)
+		if err := l.o.FS.Rename(l.path(name), l.path(strings.TrimSuffix(name, segment.SwapSuffix))); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.o.FS.SyncDir(l.Dir()); err != nil {
+		return nil, err
+	}
+	return l.list()
+}
+
+// sortLeftovers tells files to remove from .swap files to complete.
+func (l *Log) sortLeftovers(found *listing) (leftovers, swaps []string) {
+	lowestCleaned := int64(-1)
+	for _, name := range found.names {
+		if base, _, ok := splitName(name); ok && strings.HasSuffix(name, segment.CleanedSuffix) {
+			if lowestCleaned < 0 || base < lowestCleaned {
+				lowestCleaned = base
+			}
+		}
+	}
+	for _, name := range found.names {
+		base, _, numbered := splitName(name)
+		switch {
+		case isTemporary(name), numbered && strings.HasSuffix(name, segment.CleanedSuffix):
+			leftovers = append(leftovers, name)
+		case strings.HasSuffix(name, segment.DeletedSuffix):
+			if !strings.HasSuffix(name, ".checkpoint.deleted") { // a snapshot of the metadata log
+				leftovers = append(leftovers, name)
+			}
+		case numbered && strings.HasSuffix(name, segment.SwapSuffix):
+			if lowestCleaned >= 0 && base >= lowestCleaned {
+				leftovers = append(leftovers, name)
+			} else {
+				swaps = append(swaps, name)
+			}
+		}
+	}
+	return leftovers, swaps
+}
+
+// isTemporary recognises the copy of a truncation that did not come to its end.
+func isTemporary(name string) bool {
+	_, kind, ok := splitName(name)
+	return ok && kind == segment.LogSuffix+segment.TemporarySuffix
+}
+
+// swapRange is the range of offsets [from, to) that .swap logs cover.
+func (l *Log) swapRange(swaps []string) (from, to int64, err error) {
+	from, to = int64(1)<<62, -1
+	for _, name := range swaps {
+		base, kind, _ := splitName(name)
+		if kind != segment.LogSuffix+segment.SwapSuffix {
+			continue
+		}
+		next, err := segment.ScanNextOffset(l.o.Files, l.path(name), base)
+		if err != nil {
+			return 0, 0, err
+		}
+		from, to = min(from, base), max(to, next)
+	}
+	return from, to, nil
+}
+
+// removeOrphans removes index files without a log.
+func (l *Log) removeOrphans(found *listing) error {
+	for base, p := range found.present {
+		if _, ok := slices.BinarySearch(found.logs, base); ok {
+			continue
+		}
+		for kind, has := range indexKinds {
+			if p&has == 0 {
+				continue
+			}
+			name := segment.Name(base, kind)
+			l.o.Logger.Warn("remove an index file without its log", "file", name)
+			if err := l.o.FS.Remove(l.path(name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

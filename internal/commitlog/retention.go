@@ -1,0 +1,205 @@
+package commitlog
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+
+	"tidemark/internal/segment"
+)
+
+// Candidate is what retention knows of a segment.
+type Candidate struct {
+	SizeBytes        int64
+	LargestTimestamp int64 // ms
+	// NextBase is the base offset of the next segment, the log end offset for the last one.
+	NextBase int64
+	Last     bool
+}
+
+// Retention is what decides which segments go.
+type Retention struct {
+	NowMs         int64
+	StartOffset   int64
+	HighWatermark int64
+	Config        *Config
+}
+
+// Reason tells why a segment goes.
+type Reason string
+
+// The reasons, in the order in which they are asked.
+const (
+	BelowStart Reason = "log start offset"
+	TooLarge   Reason = "retention.bytes"
+	TooOld     Reason = "retention.ms"
+)
+
+// Expired returns how many segments go for one reason, counted from the oldest: the first that does not qualify ends
+// it. Nothing at or above the high watermark goes, and neither does an empty last segment.
+func (r Retention) Expired(why Reason, segments []Candidate) int {
+	goes := r.rule(why, segments)
+	n := 0
+	for _, c := range segments {
+		if c.Last && c.SizeBytes == 0 || r.HighWatermark < c.NextBase || !goes(c) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func (r Retention) rule(why Reason, segments []Candidate) func(Candidate) bool {
+	switch {
+	case why == BelowStart:
+		return func(c Candidate) bool { return !c.Last && c.NextBase <= r.StartOffset }
+	case !r.Config.CleanupPolicy.Delete():
+	case why == TooLarge && r.Config.RetentionBytes >= 0:
+		excess := -r.Config.RetentionBytes
+		for _, c := range segments {
+			excess += c.SizeBytes
+		}
+		return func(c Candidate) bool {
+			excess -= c.SizeBytes // what remains must not fall below the limit
+			return excess >= 0
+		}
+	case why == TooOld && r.Config.RetentionMs >= 0:
+		return func(c Candidate) bool { return r.NowMs-c.LargestTimestamp > r.Config.RetentionMs }
+	}
+	return func(Candidate) bool { return false }
+}
+
+// DeleteOldSegments removes the segments that retention no longer keeps, and returns how many. When all of them go,
+// a new one is rolled first. The log start offset moves to the first segment that stays.
+func (l *Log) DeleteOldSegments(now time.Time) (int, error) {
+	l.mu.Lock()
+	defer l.unlock()
+	if err := l.writable(); err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, why := range []Reason{BelowStart, TooLarge, TooOld} {
+		n, err := l.deleteExpired(why, now)
+		total += n
+		if err != nil {
+			return total, l.fail("delete segments of "+l.name, err)
+		}
+	}
+	return total, nil
+}
+
+func (l *Log) deleteExpired(why Reason, now time.Time) (int, error) {
+	cfg := l.cfg.Load()
+	if why == TooLarge && cfg.RetentionBytes < 0 || why == TooOld && cfg.RetentionMs < 0 {
+		return 0, nil // spare the disk
+	}
+	segments, err := l.candidates(why)
+	if err != nil {
+		return 0, err
+	}
+	n := Retention{
+		NowMs: now.UnixMilli(), StartOffset: l.StartOffset(), HighWatermark: l.highWatermark.Load(), Config: cfg,
+	}.Expired(why, segments)
+	if n == 0 {
+		return 0, nil
+	}
+	l.o.Logger.Info("delete segments", "count", n, "reason", string(why))
+	return n, l.deleteFirst(n)
+}
+
+// candidates asks the segments for what a reason needs: sizes for one, times for the other.
+func (l *Log) candidates(why Reason) ([]Candidate, error) {
+	v := l.view.Load()
+	out := make([]Candidate, len(v.segments))
+	for i, s := range v.segments {
+		c := Candidate{NextBase: v.end, Last: i == len(v.segments)-1, SizeBytes: 1}
+		if !c.Last {
+			c.NextBase = v.segments[i+1].BaseOffset()
+		}
+		var err error
+		if c.Last || why == TooLarge {
+			if c.SizeBytes, err = v.endOf(i); err != nil {
+				return nil, err
+			}
+		}
+		if why == TooOld {
+			if c.LargestTimestamp, err = largestOrModified(s); err != nil {
+				return nil, err
+			}
+		}
+		out[i] = c
+	}
+	return out, nil
+}
+
+// largestOrModified is a segment's largest timestamp, or its file's time of last change when it has none.
+func largestOrModified(s *segment.Segment) (int64, error) {
+	largest, err := s.Largest()
+	if err != nil || largest >= 0 {
+		return largest, err
+	}
+	modified, err := s.LastModified()
+	return modified.UnixMilli(), err
+}
+
+// deleteFirst removes the first n segments; readers see the later log start offset before they go.
+func (l *Log) deleteFirst(n int) error {
+	if v := l.view.Load(); n == len(v.segments) {
+		if err := l.roll(v.end); err != nil {
+			return err
+		}
+	}
+	v := *l.view.Load()
+	gone := v.segments[:n]
+	v.segments = v.segments[n:]
+	if err := l.moveStart(v.segments[0].BaseOffset()); err != nil {
+		return err
+	}
+	l.view.Store(&v)
+	l.o.Metrics.SegmentsDeleted.Add(int64(n))
+	for _, s := range gone {
+		if err := l.dropSegment(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetStartOffset moves the log start offset up, for DeleteRecords or as the leader says; a lower one than the present
+// changes nothing. Segments below it go with the next [Log.DeleteOldSegments]. An offset above the log end offset is
+// an *[OffsetOutOfRangeError].
+func (l *Log) SetStartOffset(offset int64) error {
+	l.mu.Lock()
+	defer l.unlock()
+	if err := l.writable(); err != nil {
+		return err
+	}
+	if end := l.EndOffset(); offset > end {
+		return &OffsetOutOfRangeError{Requested: offset, Start: l.StartOffset(), End: end}
+	}
+	if err := l.moveStart(offset); err != nil {
+		return l.fail("move start of "+l.name, err)
+	}
+	return nil
+}
+
+func (l *Log) moveStart(offset int64) error {
+	if offset <= l.StartOffset() {
+		return nil
+	}
+	l.start.Store(offset)
+	l.epochs.TruncateFromStart(offset)
+	if err := l.epochs.Flush(); err != nil {
+		return err
+	}
+	l.producers.SetLogStartOffset(offset)
+	l.refreshFirstUnstable()
+	return nil
+}
+
+// removeQuietly removes a file whose time has come; the next start removes it if this fails.
+func (l *Log) removeQuietly(name string) {
+	if err := l.o.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.o.Logger.Warn("remove a deleted file", "file", name, "error", err)
+	}
+}

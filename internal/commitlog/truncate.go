@@ -1,0 +1,155 @@
+package commitlog
+
+import (
+	"fmt"
+
+	"tidemark/internal/segment"
+)
+
+// TruncateTo removes the records from offset on, as a follower does that has others than its leader. The log end
+// offset becomes offset, unless it is lower. Slices in flight keep their bytes.
+func (l *Log) TruncateTo(offset int64) error {
+	if offset < 0 {
+		return fmt.Errorf("truncate log %s to offset %d: it is negative", l.name, offset)
+	}
+	l.flushMu.Lock()
+	defer l.flushMu.Unlock()
+	l.mu.Lock()
+	defer l.unlock()
+	if err := l.writable(); err != nil {
+		return err
+	}
+	err := l.truncateTo(offset)
+	if err != nil {
+		return l.fail("truncate "+l.name, err)
+	}
+	return nil
+}
+
+func (l *Log) truncateTo(offset int64) error {
+	v := l.view.Load()
+	if offset >= v.end {
+		l.epochs.TruncateFromEnd(v.end)
+		return l.epochs.Flush()
+	}
+	if offset < v.segments[0].BaseOffset() {
+		return l.truncateFully(offset)
+	}
+	// From here on, readers of the old view start over; those that have a reference are seen in Shared.
+	keep := v.floor(offset)
+	last := v.segments[keep]
+	before := *v
+	before.cuts++
+	l.view.Store(&before)
+	segments, err := l.cutSegment(last, v.segments[:keep:keep], offset)
+	if err != nil {
+		return err
+	}
+	size, err := segments[keep].Size()
+	if err != nil {
+		return err
+	}
+	l.view.Store(&view{segments: segments, end: offset, endPos: size, cuts: before.cuts + 1})
+	for _, s := range v.segments[keep+1:] {
+		if err := l.dropSegment(s); err != nil {
+			return err
+		}
+	}
+	return l.afterTruncation(offset)
+}
+
+// cutSegment removes the batches of s from offset on and returns the list with what remains of it. Where readers hold
+// s, a copy takes its place.
+func (l *Log) cutSegment(s *segment.Segment, head []*segment.Segment, offset int64) ([]*segment.Segment, error) {
+	if !s.Shared() {
+		return append(head, s), s.Truncate(offset)
+	}
+	fresh, err := s.Replace(offset)
+	if err != nil {
+		return nil, err
+	}
+	s.Release()
+	return append(head, fresh), nil
+}
+
+// dropSegment dooms a segment and its snapshot.
+func (l *Log) dropSegment(s *segment.Segment) error {
+	if err := l.doom(s); err != nil {
+		return err
+	}
+	return l.dropSnapshot(s.BaseOffset())
+}
+
+// dropSnapshot renames a producer snapshot now and removes it later.
+func (l *Log) dropSnapshot(offset int64) error {
+	name, ok, err := l.producers.MarkSnapshotDeleted(offset)
+	if err != nil || !ok {
+		return err
+	}
+	delay := l.cfg.Load().FileDeleteDelayMs
+	l.afterUnlock(func() {
+		l.after(delay, func() { l.removeQuietly(name) })
+	})
+	return nil
+}
+
+// afterTruncation brings what depends on the log's end in line with it.
+func (l *Log) afterTruncation(offset int64) error {
+	l.epochs.TruncateFromEnd(offset)
+	if err := l.epochs.Flush(); err != nil {
+		return err
+	}
+	l.start.Store(min(l.StartOffset(), offset))
+	l.recoveryPoint.Store(min(l.RecoveryPoint(), offset))
+	l.highWatermark.Store(min(l.highWatermark.Load(), offset))
+	replay := replayer{log: l, producers: l.producers}
+	if err := replay.load(l.view.Load().segments, l.StartOffset(), offset); err != nil {
+		return err
+	}
+	if _, _, err := l.producers.Snapshot(true); err != nil {
+		return err
+	}
+	l.refreshFirstUnstable()
+	return nil
+}
+
+// TruncateFully removes all records and starts over at an offset, which becomes log start and log end offset.
+func (l *Log) TruncateFully(start int64) error {
+	l.flushMu.Lock()
+	defer l.flushMu.Unlock()
+	l.mu.Lock()
+	defer l.unlock()
+	if err := l.writable(); err != nil {
+		return err
+	}
+	if err := l.truncateFully(start); err != nil {
+		return l.fail("truncate "+l.name, err)
+	}
+	return nil
+}
+
+func (l *Log) truncateFully(start int64) error {
+	v := l.view.Load()
+	for _, s := range v.segments { // renamed first: the new one may have the name of an old one
+		if err := l.dropSegment(s); err != nil {
+			return err
+		}
+	}
+	fresh, err := segment.Create(l.env, start, l.segmentConfig(l.cfg.Load()))
+	if err != nil {
+		return err
+	}
+	l.start.Store(start)
+	l.view.Store(&view{segments: []*segment.Segment{fresh}, end: start, cuts: v.cuts + 1})
+	l.recoveryPoint.Store(min(l.RecoveryPoint(), start))
+	l.highWatermark.Store(start)
+	l.epochs.Clear()
+	if err := l.epochs.Flush(); err != nil {
+		return err
+	}
+	if err := l.producers.TruncateFully(start); err != nil {
+		return err
+	}
+	l.refreshFirstUnstable()
+	return nil
+}

@@ -1,0 +1,26 @@
+// Package segment is one segment of a log: a .log file of record batches with
+// its offset, time and transaction index.
+//
+// Files owned: NNNNNNNNNNNNNNNNNNNN.log and, through package index, .index,
+// .timeindex and .txnindex, where N is the segment's base offset in 20 digits.
+// A file on its way out carries the suffix .deleted behind that.
+//
+// Opening a segment does no I/O. Files are opened at first use, and the indexes
+// of a segment that was there at the start are checked at their first use: one
+// that is missing or makes no sense is rebuilt from the log, counted and logged.
+//
+// Concurrency: one writer (the owner of the log's append lock) calls Write,
+// Index, Seal, Truncate, Recover and Grow; any number of readers call
+// the rest at the same time. A reader passes the position up to which it may
+// look, so it never sees half a write. Lock order: Segment.mu, then the locks
+// of package index.
+//
+// References: the list of segments holds one, each reader that keeps a segment
+// beyond a call takes another with Acquire. Files of a segment marked for
+// deletion are removed when the last reference goes.
+//
+// Durability: Write reaches the page cache; Flush makes log and indexes durable,
+// in that order.
+//
+// Source: Kafka 4.3.1 LogSegment, FileRecords; KIP-33.
+package segment

@@ -1,0 +1,172 @@
+package segment
+
+import (
+	"errors"
+	"os"
+
+	"tidemark/internal/index"
+	"tidemark/record"
+	"tidemark/vfs"
+)
+
+// Location is one batch in a segment.
+type Location struct {
+	Pos        int64
+	SizeBytes  int64
+	BaseOffset int64 // as the header has it; of a compressed batch of magic 0 or 1 its last offset
+	LastOffset int64
+}
+
+// Find returns the first batch before the position end whose last offset is at least offset; false when there is
+// none. It reads one interval of the log, found through the offset index. Errors are the disk's, and
+// *record.CorruptError when bytes that are no batch come before.
+func (s *Segment) Find(offset, end int64) (Location, bool, error) {
+	var sc scanner
+	_, more, err := s.scanFor(&sc, offset, end)
+	if err != nil {
+		return Location{}, false, err
+	}
+	defer sc.close()
+	for ; more; more = sc.next() {
+		if sc.h.LastOffset >= offset {
+			return Location{
+				Pos: sc.Pos(), SizeBytes: int64(sc.h.SizeBytes),
+				BaseOffset: sc.h.BaseOffset, LastOffset: sc.h.LastOffset,
+			}, true, nil
+		}
+	}
+	return Location{}, false, sc.Err()
+}
+
+// scanFor starts a scan at the last batch that the offset index knows not to lie behind offset, and goes to that
+// batch: more is what next returned. An index that was there at the start is doubted: when its entry points at no
+// batch of such an offset, the index is rebuilt and asked again. While the segment is appended to, the scan starts
+// at the front instead.
+func (s *Segment) scanFor(sc *scanner, offset, end int64) (e index.OffsetEntry, more bool, err error) {
+	for doubt := !s.trusted.Load(); ; doubt = false {
+		if err := s.ready(); err != nil {
+			return e, false, err
+		}
+		e, ok, err := s.files().offsets.Lookup(offset)
+		if err != nil {
+			return e, false, err
+		}
+		*sc = s.scan(e.Pos, end)
+		more = sc.next()
+		if !doubt || !ok || s.fits(e, sc, more) {
+			return e, more, nil
+		}
+		sc.close()
+		if s.growing.Load() {
+			*sc = s.scan(0, end)
+			return index.OffsetEntry{Offset: s.base}, sc.next(), nil
+		}
+		if err := s.rebuild("an offset index entry points at no batch of that offset"); err != nil {
+			return e, false, err
+		}
+	}
+}
+
+// fits reports whether the batch that an index entry points at can be the one it means.
+//
+// Kafka: older versions made one entry for several batches appended at once: the last offset of all and the position
+// of the first. So the batch may end before the entry's offset, but never behind it.
+func (s *Segment) fits(e index.OffsetEntry, sc *scanner, more bool) bool {
+	if !more {
+		return sc.Err() == nil && e.Pos >= sc.end // behind what the caller may see
+	}
+	return sc.h.LastOffset <= e.Offset && sc.h.LastOffset >= s.base
+}
+
+// notDamage drops an error that tells of damage in a log.
+func notDamage(err error) error {
+	var c *record.CorruptError
+	if errors.As(err, &c) {
+		return nil
+	}
+	return err
+}
+
+// UpperBound is the offset of the first offset index entry at or behind a position; false when there is none.
+func (s *Segment) UpperBound(pos int64) (int64, bool, error) {
+	if err := s.ready(); err != nil {
+		return 0, false, err
+	}
+	e, ok, err := s.files().offsets.LookupEnd(pos)
+	return e.Offset, ok, err
+}
+
+// CollectAborted returns the aborted transactions of this segment that touch [from, to). done says that no later
+// segment can have more.
+func (s *Segment) CollectAborted(from, to int64) (txns []index.AbortedTxn, done bool, err error) {
+	if !s.has(HasTxn) {
+		return nil, false, nil
+	}
+	return s.files().txns.Collect(from, to)
+}
+
+// Pin keeps the .log file open until Unpin and returns it, for reads at explicit positions below what the caller
+// knows as written. The caller holds a reference on the segment.
+func (s *Segment) Pin() (vfs.File, error) { return s.files().log.Acquire() }
+
+// Unpin ends a Pin.
+func (s *Segment) Unpin() { s.files().log.Release() }
+
+// NextOffset is the offset after the last batch before the position end, found by a scan from the last index entry;
+// the base offset when there is no batch. Bytes that are no batch end the scan without an error.
+func (s *Segment) NextOffset(end int64) (int64, error) {
+	if err := s.ready(); err != nil {
+		return 0, err
+	}
+	last, _, err := s.files().offsets.Last()
+	if err != nil {
+		return 0, err
+	}
+	var sc scanner
+	_, more, err := s.scanFor(&sc, last.Offset, end)
+	if err != nil {
+		return 0, err
+	}
+	defer sc.close()
+	for more {
+		more = sc.next()
+	}
+	return sc.nextOffset(s.base), notDamage(sc.Err())
+}
+
+// Batches calls a function for each batch before the position end whose last offset is at least from, in order; entry
+// reads its bytes, which are valid during the call. An error of the function ends it and is returned. Errors besides
+// are the disk's and *record.CorruptError.
+func (s *Segment) Batches(from, end int64, each func(h record.Header, entry func() ([]byte, error)) error) error {
+	var sc scanner
+	_, more, err := s.scanFor(&sc, from, end)
+	if err != nil {
+		return err
+	}
+	defer sc.close()
+	for ; more; more = sc.next() {
+		if sc.h.LastOffset < from {
+			continue
+		}
+		if err := each(sc.h, sc.Batch); err != nil {
+			return err
+		}
+	}
+	return sc.Err()
+}
+
+// ScanNextOffset is the offset after the last batch of a .log file that belongs to no segment; base when it has none.
+func ScanNextOffset(files *index.FileCache, name string, base int64) (int64, error) {
+	f := files.File(name, os.O_RDONLY)
+	size, err := f.Size()
+	if err != nil {
+		return 0, err
+	}
+	sc := record.NewScanner(f, 0, size)
+	sc.File = name
+	next := base
+	for sc.Next() {
+		next = sc.Header().NextOffset()
+	}
+	return next, errors.Join(notDamage(sc.Err()), f.Close())
+}

@@ -1,0 +1,194 @@
+package segment
+
+import (
+	"errors"
+
+	"tidemark/internal/index"
+	"tidemark/record"
+)
+
+// Found is a record found by its time.
+type Found struct {
+	Timestamp   int64
+	Offset      int64
+	LeaderEpoch int32 // of its batch; -1 when negative or of an old magic
+}
+
+// Way tells how a look-up by time went.
+type Way struct {
+	TimeEntry      index.TimeEntry
+	OffsetEntry    index.OffsetEntry
+	BatchesScanned int
+	BatchesDecoded int
+	BytesScanned   int64
+}
+
+// Largest is the largest timestamp of the segment's batches in ms, -1 when none is ≥ 0. It is read from the last time
+// index entry once. When that tells of no timestamp in a segment that has batches, the log is asked, also once.
+func (s *Segment) Largest() (int64, error) {
+	e, err := s.largestEntry()
+	return e.Timestamp, err
+}
+
+func (s *Segment) largestEntry() (index.TimeEntry, error) {
+	s.maxMu.Lock()
+	e, known := s.max, s.maxKnown
+	s.maxMu.Unlock()
+	if known {
+		return e, nil
+	}
+	return s.loadLargest()
+}
+
+func (s *Segment) loadLargest() (index.TimeEntry, error) {
+	if err := s.readyTimes(); err != nil {
+		return index.TimeEntry{}, err
+	}
+	e, ok, err := s.files().times.Last()
+	if err != nil {
+		return index.TimeEntry{}, err
+	}
+	if !ok {
+		if e, err = s.largestFrom(0, e); err != nil {
+			return index.TimeEntry{}, err
+		}
+		if e.Timestamp >= 0 && !s.trusted.Load() {
+			if err := s.rebuild("an empty time index beside a log with timestamps"); err != nil {
+				return index.TimeEntry{}, err
+			}
+		}
+	}
+	s.maxMu.Lock()
+	defer s.maxMu.Unlock()
+	if !s.maxKnown {
+		s.max, s.maxKnown = e, true
+	}
+	return s.max, nil
+}
+
+// largestFrom raises e by the batches from a position on.
+func (s *Segment) largestFrom(pos int64, e index.TimeEntry) (index.TimeEntry, error) {
+	size, err := s.Size()
+	if err != nil {
+		return e, err
+	}
+	sc := s.scan(pos, size)
+	defer sc.close()
+	for sc.next() {
+		if sc.h.MaxTimestamp > e.Timestamp {
+			e = index.TimeEntry{Timestamp: sc.h.MaxTimestamp, Offset: sc.h.LastOffset}
+		}
+	}
+	return e, notDamage(sc.Err())
+}
+
+// OffsetForTime returns the first record before the position end whose timestamp is at least ts and whose offset is
+// at least from; false when there is none. way may be nil.
+func (s *Segment) OffsetForTime(ts, from, end int64, way *Way) (Found, bool, error) {
+	if err := s.ready(); err != nil {
+		return Found{}, false, err
+	}
+	te, _, err := s.files().times.Lookup(ts)
+	if err != nil {
+		return Found{}, false, err
+	}
+	var sc scanner
+	oe, more, err := s.scanFor(&sc, max(te.Offset, from), end)
+	if err != nil {
+		return Found{}, false, err
+	}
+	defer sc.close()
+	found, ok, decoded, err := s.firstAtLeast(&sc, more, ts, from)
+	if way != nil {
+		*way = Way{
+			TimeEntry: te, OffsetEntry: oe,
+			BatchesScanned: sc.batches, BatchesDecoded: decoded, BytesScanned: sc.BytesRead(),
+		}
+	}
+	return found, ok, err
+}
+
+func (s *Segment) firstAtLeast(sc *scanner, more bool, ts, from int64) (f Found, ok bool, decoded int, err error) {
+	for ; more; more = sc.next() {
+		if sc.h.MaxTimestamp < ts || sc.h.LastOffset < from {
+			continue
+		}
+		decoded++
+		f, ok, err = s.firstRecord(sc, func(offset, timestamp int64) bool {
+			return timestamp >= ts && offset >= from
+		})
+		if ok || err != nil {
+			return f, ok, decoded, err
+		}
+	}
+	return Found{}, false, decoded, notDamage(sc.Err())
+}
+
+// firstRecord decodes the scanner's batch up to the first record that is wanted. A batch that cannot be decoded
+// hides nothing behind it: it is counted and passed over.
+func (s *Segment) firstRecord(sc *scanner, want func(offset, timestamp int64) bool) (Found, bool, error) {
+	entry, err := sc.Batch()
+	if err != nil {
+		return Found{}, false, err
+	}
+	it, err := record.NewIterator(entry, record.IterOptions{SkipKV: true})
+	if err == nil {
+		defer it.Close()
+		for it.Next() {
+			r := it.Record()
+			if want(r.Offset, r.Timestamp) {
+				return Found{Timestamp: r.Timestamp, Offset: r.Offset, LeaderEpoch: max(sc.h.LeaderEpoch, -1)}, true, nil
+			}
+		}
+		err = it.Err()
+	}
+	if err != nil {
+		s.env.Metrics.BadBatches.Add(1)
+		s.env.Logger.Warn("look-up by time passes over a batch that cannot be decoded",
+			"file", s.LogName(), "position", sc.Pos(), "offset", sc.h.BaseOffset, "error", err)
+	}
+	return Found{}, false, nil
+}
+
+// MaxTimestamp returns the first record that has the segment's largest timestamp.
+//
+// Kafka: a log start offset behind it does not matter. Batches of magic 0 have no timestamps, so a segment of them
+// has no such record.
+func (s *Segment) MaxTimestamp(end int64) (Found, bool, error) {
+	largest, err := s.largestEntry()
+	if err != nil {
+		return Found{}, false, err
+	}
+	var sc scanner
+	_, more, err := s.scanFor(&sc, largest.Offset, end)
+	if err != nil {
+		return Found{}, false, err
+	}
+	defer sc.close()
+	for ; more; more = sc.next() {
+		if sc.h.MaxTimestamp != largest.Timestamp {
+			continue
+		}
+		if sc.h.Magic == 0 {
+			return Found{}, false, nil
+		}
+		return s.firstRecord(&sc, func(_, timestamp int64) bool { return timestamp == largest.Timestamp })
+	}
+	return Found{}, false, notDamage(sc.Err())
+}
+
+// readyTimes makes sure that the time index is there and in order.
+func (s *Segment) readyTimes() error {
+	if s.verified.Load() {
+		return nil
+	}
+	if !s.has(HasTime) {
+		return s.ready()
+	}
+	err := s.checkTimes()
+	var damaged *index.CorruptError
+	if errors.As(err, &damaged) {
+		return s.rebuild(damaged.Reason)
+	}
+	return err
+}

@@ -1,0 +1,151 @@
+package segment
+
+import (
+	"fmt"
+	"os"
+
+	"tidemark/internal/index"
+)
+
+// copyChunk is how much Replace copies at once.
+const copyChunk = 1 << 20
+
+// TemporarySuffix is behind the .log name of a copy that is not complete yet. Kafka ignores such a file.
+const TemporarySuffix = ".tmp"
+
+// Truncate removes the batches from the first one on whose last offset is at least offset, and makes the segment fit
+// for appends again. Nobody may read it meanwhile: see [Segment.Replace].
+func (s *Segment) Truncate(offset int64) error {
+	size, err := s.Size()
+	if err != nil {
+		return err
+	}
+	at, found, err := s.Find(offset, size)
+	if notDamage(err) != nil {
+		return err
+	}
+	if err != nil || !found {
+		at.Pos = size
+	}
+	if err := s.truncateIndexes(offset); err != nil {
+		return fmt.Errorf("truncate segment %020d: %w", s.base, err)
+	}
+	if err := s.Cut(at.Pos); err != nil {
+		return err
+	}
+	s.prealloc = false
+	return s.restart(at.Pos)
+}
+
+func (s *Segment) truncateIndexes(offset int64) error {
+	f := s.files()
+	if err := f.offsets.Truncate(offset); err != nil {
+		return err
+	}
+	if err := f.times.Truncate(offset); err != nil {
+		return err
+	}
+	if s.has(HasTxn) {
+		if err := f.txns.Truncate(offset); err != nil {
+			return err
+		}
+	}
+	if err := f.offsets.Grow(); err != nil {
+		return err
+	}
+	s.growing.Store(true)
+	s.found(HasIndex | HasTime)
+	return f.times.Grow()
+}
+
+// restart sets what is kept in memory after a truncation to size bytes.
+func (s *Segment) restart(size int64) error {
+	if size == 0 {
+		s.createdMs, s.firstTsKnown = s.env.Clock().UnixMilli(), false
+	}
+	s.accBytes = 0
+	last, _, err := s.files().times.Last()
+	if err != nil {
+		return err
+	}
+	at, _, err := s.files().offsets.Lookup(last.Offset)
+	if err != nil {
+		return err
+	}
+	largest, err := s.largestFrom(at.Pos, last)
+	if err != nil {
+		return err
+	}
+	s.setMax(largest)
+	return nil
+}
+
+func (s *Segment) setMax(e index.TimeEntry) {
+	s.maxMu.Lock()
+	defer s.maxMu.Unlock()
+	s.max, s.maxKnown = e, true
+}
+
+// Replace makes a copy of the segment's first batches, those whose last offset is below offset, under the segment's
+// names, and returns the new segment, fit for appends. Readers of the old one keep its file until they release it;
+// the caller drops its reference. The old indexes may be read no more.
+func (s *Segment) Replace(offset int64) (*Segment, error) {
+	size, err := s.Size()
+	if err != nil {
+		return nil, err
+	}
+	at, found, err := s.Find(offset, size)
+	if notDamage(err) != nil {
+		return nil, err
+	}
+	if err != nil || !found {
+		at.Pos = size
+	}
+	f := s.files()
+	name := f.log.Name()
+	if err := s.copyLog(name+TemporarySuffix, at.Pos); err != nil {
+		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
+	}
+	if _, err := f.log.Acquire(); err != nil { // the old file has no name soon and could not be opened again
+		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
+	}
+	s.mu.Lock()
+	s.nameless = true
+	s.mu.Unlock()
+	if err := s.env.Files.FS().Rename(name+TemporarySuffix, name); err != nil {
+		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
+	}
+	fresh := Open(s.env, s.base, s.cfg, Present(s.present.Load()))
+	fresh.verified.Store(s.verified.Load())
+	fresh.trusted.Store(s.trusted.Load())
+	fresh.size.Store(at.Pos)
+	if err := fresh.truncateIndexes(offset); err != nil {
+		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
+	}
+	return fresh, fresh.restart(at.Pos)
+}
+
+// copyLog copies the first n bytes of the log into a new file and syncs it.
+func (s *Segment) copyLog(name string, n int64) (err error) {
+	out, err := s.env.Files.FS().OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := out.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	buf := make([]byte, min(n, copyChunk))
+	for pos := int64(0); pos < n; {
+		part := buf[:min(n-pos, copyChunk)]
+		if _, err := s.files().log.ReadAt(part, pos); err != nil {
+			return err
+		}
+		if _, err := out.WriteAt(part, pos); err != nil {
+			return err
+		}
+		pos += int64(len(part))
+	}
+	return out.Sync()
+}
