@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestOSLock(t *testing.T) {
@@ -64,7 +63,7 @@ func TestLockChild(t *testing.T) {
 }
 
 func TestWriteFileAtomic(t *testing.T) {
-	for name, fsys := range map[string]FS{"os": OS()} {
+	for name, fsys := range map[string]FS{"os": OS(), "mem": NewMem()} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "d")
 			if err := fsys.MkdirAll(dir, 0o755); err != nil {
@@ -88,30 +87,5 @@ func TestWriteFileAtomic(t *testing.T) {
 				t.Errorf("absent file: %v", err)
 			}
 		})
-	}
-}
-
-func TestOSFileBasics(t *testing.T) {
-	fsys, name := OS(), filepath.Join(t.TempDir(), "f")
-	f, err := fsys.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := f.Fd(); !ok {
-		t.Error("no descriptor")
-	}
-	if _, err := f.WriteAt([]byte("abc"), 5); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(f.Truncate(7), f.Sync(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	when := time.UnixMilli(1700000000123)
-	if err := fsys.Chtimes(name, when); err != nil {
-		t.Fatal(err)
-	}
-	info, err := fsys.Stat(name)
-	if err != nil || info.Size() != 7 || !info.ModTime().Equal(when) {
-		t.Errorf("stat: %v, %v", info, err)
 	}
 }
