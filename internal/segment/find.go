@@ -88,12 +88,26 @@ func notDamage(err error) error {
 }
 
 // UpperBound is the offset of the first offset index entry at or behind a position; false when there is none.
+//
+// Kafka: a position that is exactly the first entry's gives the second entry (AbstractIndex.binarySearch).
 func (s *Segment) UpperBound(pos int64) (int64, bool, error) {
 	if err := s.ready(); err != nil {
 		return 0, false, err
 	}
-	e, ok, err := s.files().offsets.LookupEnd(pos)
-	return e.Offset, ok, err
+	offsets := s.files().offsets
+	e, ok, err := offsets.LookupEnd(pos)
+	if err != nil || !ok || e.Pos != pos {
+		return e.Offset, ok, err
+	}
+	first, err := offsets.Entry(0)
+	if err != nil || first != e {
+		return e.Offset, true, err
+	}
+	if n, err := offsets.Len(); err != nil || n == 1 {
+		return 0, false, err
+	}
+	e, err = offsets.Entry(1)
+	return e.Offset, true, err
 }
 
 // CollectAborted returns the aborted transactions of this segment that touch [from, to). done says that no later
