@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tidemark/internal/config"
 	"tidemark/internal/metadata"
 )
 
@@ -20,22 +21,6 @@ const (
 	OpAppend   OpType = 2
 	OpSubtract OpType = 3
 )
-
-// String is Kafka's name of the operation.
-func (o OpType) String() string {
-	switch o {
-	case OpSet:
-		return "SET"
-	case OpDelete:
-		return "DELETE"
-	case OpAppend:
-		return "APPEND"
-	case OpSubtract:
-		return "SUBTRACT"
-	default:
-		return strconv.Itoa(int(o))
-	}
-}
 
 // ConfigOp is one operation on one key; Value is not used by OpDelete.
 type ConfigOp struct {
@@ -173,7 +158,7 @@ func (d *decider) alterConfig(r metadata.ConfigResource, ops []ConfigOp, isNew b
 	var changes []*metadata.ConfigRecord
 	for _, op := range ops {
 		current := storedValue(d.Image, r, op.Key)
-		value, err := d.applyOp(r, op, current)
+		value, err := applyOp(r, op, current)
 		if err != nil {
 			return nil, err
 		}
@@ -187,37 +172,23 @@ func (d *decider) alterConfig(r metadata.ConfigResource, ops []ConfigOp, isNew b
 }
 
 // applyOp returns the new value of a key, nil when it has none.
-func (d *decider) applyOp(r metadata.ConfigResource, op ConfigOp, current *string) (*string, error) {
-	switch op.Op {
-	case OpSet:
-		return op.Value, nil
-	case OpDelete:
-		return nil, nil
-	case OpAppend, OpSubtract:
-	default:
-		return nil, refuse(ErrInvalidRequest, "Unknown operations type %d", op.Op)
-	}
-	if !d.Configs.IsList(r.Type, op.Key) {
-		return nil, refuse(ErrInvalidConfig, "Can't %v to key %s because its type is not LIST.", op.Op, op.Key)
-	}
-	var text string
+func applyOp(r metadata.ConfigResource, op ConfigOp, current *string) (*string, error) {
+	before := map[string]string{}
 	if current != nil {
-		text = *current
-	} else {
-		text, _ = d.Configs.Default(r.Type, op.Key)
+		before[op.Key] = *current
 	}
-	list := slices.DeleteFunc(strings.Split(text, ","), func(s string) bool { return s == "" })
-	for _, v := range strings.Split(*op.Value, ",") {
-		at := slices.Index(list, v)
-		switch {
-		case op.Op == OpAppend && at < 0:
-			list = append(list, v)
-		case op.Op == OpSubtract && at >= 0:
-			list = slices.Delete(list, at, at+1)
-		}
+	change := config.Change{Name: op.Key, Op: config.Op(op.Op)}
+	if op.Value != nil {
+		change.Value = *op.Value
 	}
-	text = strings.Join(list, ",")
-	return &text, nil
+	value, present, err := config.Apply(config.ResourceType(r.Type), before, change)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	if !present {
+		return nil, nil
+	}
+	return &value, nil
 }
 
 // replaceConfig returns the records that make ops, all of them OpSet, the whole
@@ -277,7 +248,7 @@ func (d *decider) checkedChanges(r metadata.ConfigResource, changes, removals []
 		}
 		records = append(records, metadata.Record{Body: c})
 	}
-	if err := d.Configs.Validate(r, after, before); err != nil {
+	if err := d.Validate(r, after, before); err != nil {
 		return nil, asError(err, ErrInvalidConfig)
 	}
 	if !isNew {
@@ -349,14 +320,20 @@ func (d *decider) clearELRAsNeeded(records []metadata.Record) []metadata.Record 
 
 // minISR is min.insync.replicas of a topic, at most its replication factor.
 func (d *decider) minISR(t *metadata.Topic) int {
-	n, err := strconv.Atoi(d.topicConfig(t.Name, minISRKey))
-	if err != nil {
-		panic(fmt.Sprintf("controller: min.insync.replicas of %s: %v", t.Name, err))
+	n := int(d.MinInsyncReplicas)
+	if text, ok := d.topicConfig(t.Name, minISRKey); ok {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			panic(fmt.Sprintf("controller: min.insync.replicas of %s: %v", t.Name, err))
+		}
 	}
 	return min(n, replicationFactor(t))
 }
 
 // unclean reports whether the topic may elect a leader that is not in sync.
 func (d *decider) unclean(t *metadata.Topic) bool {
-	return strings.EqualFold(d.topicConfig(t.Name, uncleanKey), "true")
+	if text, ok := d.topicConfig(t.Name, uncleanKey); ok {
+		return strings.EqualFold(text, "true")
+	}
+	return d.UncleanLeaderElection
 }

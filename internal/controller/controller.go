@@ -1,40 +1,70 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
+	"tidemark/internal/config"
 	"tidemark/internal/metadata"
 )
 
 // MaxRecords is how many records one command may produce.
 const MaxRecords = 10000
 
-// Configs is what the controller must know of configuration keys. All methods
-// are pure.
-type Configs interface {
-	// Validate checks all of what a resource's configuration would be, before
-	// being what it is. An error that is no *Error is refused as ErrInvalidConfig
-	// with its text.
-	Validate(r metadata.ConfigResource, after, before map[string]string) error
-	// IsList reports whether the key holds a list, which can be appended to.
-	IsList(t metadata.ResourceType, key string) bool
-	// Default is the default value of the key, false when it has none.
-	Default(t metadata.ResourceType, key string) (string, bool)
-	// Static is the value of a broker key without any dynamic configuration: from
-	// the node's properties, else the default.
-	Static(key string) string
-}
-
-// Options says what a Controller is to know of its node.
+// Options says what a Controller is to know of its node; [NodeOptions] fills it
+// in from the node's settings.
 type Options struct {
 	ClusterID                string
 	NodeID                   int32
-	Configs                  Configs
 	DefaultPartitions        int32                   // num.partitions
 	DefaultReplicationFactor int16                   // default.replication.factor
-	Features                 []metadata.FeatureRange // what this node can follow
+	MinInsyncReplicas        int32                   // min.insync.replicas, without dynamic configuration
+	UncleanLeaderElection    bool                    // unclean.leader.election.enable, likewise
 	NoTopicDeletion          bool                    // delete.topic.enable=false
+	Features                 []metadata.FeatureRange // what this node can follow
+	// Validate checks all of what a resource's configuration would be, before
+	// being what it is. An error that is no *Error is refused as ErrInvalidConfig
+	// with its text.
+	Validate func(r metadata.ConfigResource, after, before map[string]string) error
+}
+
+// NodeOptions returns the options for a node: static is its settings without
+// dynamic configuration, current those in force. The error is that of static's
+// topic defaults.
+func NodeOptions(clusterID string, static *config.Node, current func() *config.Node) (Options, error) {
+	b := static.Broker()
+	topic, err := static.Topic(nil)
+	if err != nil {
+		return Options{}, err
+	}
+	v := config.Validator{Node: current}
+	return Options{
+		ClusterID: clusterID, NodeID: b.NodeID,
+		DefaultPartitions: b.NumPartitions, DefaultReplicationFactor: int16(b.DefaultReplicationFactor),
+		MinInsyncReplicas: topic.MinInsyncReplicas, UncleanLeaderElection: topic.UncleanLeaderElectionEnable,
+		NoTopicDeletion: !b.DeleteTopicEnable,
+		Features:        SupportedFeatures(),
+		Validate: func(r metadata.ConfigResource, after, before map[string]string) error {
+			return refusal(v.Validate(config.Resource{Type: config.ResourceType(r.Type), Name: r.Name}, after, before))
+		},
+	}, nil
+}
+
+// refusal gives a refusal of package config this package's reason.
+func refusal(err error) error {
+	var e *config.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	reason := ErrInvalidConfig
+	switch {
+	case errors.Is(e, config.ErrInvalidRequest):
+		reason = ErrInvalidRequest
+	case errors.Is(e, config.ErrInvalidTopic):
+		reason = ErrInvalidTopic
+	}
+	return &Error{Reason: reason, Message: e.Message}
 }
 
 // Controller decides commands.
@@ -128,18 +158,18 @@ func (d *decider) isActive(broker int32) bool {
 }
 
 // topicConfig resolves a topic configuration that has the same name as its
-// broker key.
-func (d *decider) topicConfig(topic, key string) string {
+// broker key; false when only the node's properties have it.
+func (d *decider) topicConfig(topic, key string) (string, bool) {
 	for _, r := range []metadata.ConfigResource{
 		metadata.TopicConfigs(topic),
 		{Type: metadata.ResourceBroker, Name: fmt.Sprint(d.NodeID)},
 		metadata.ClusterConfigs,
 	} {
 		if v, ok := d.Image.Config(r).Get(key); ok {
-			return v
+			return v, true
 		}
 	}
-	return d.Configs.Static(key)
+	return "", false
 }
 
 // checkEpoch refuses a broker that is not registered, or not with that epoch.

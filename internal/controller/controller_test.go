@@ -13,10 +13,8 @@ import (
 	"tidemark/internal/metadata"
 )
 
-// testConfigs knows a handful of keys.
-type testConfigs struct{}
-
-func (testConfigs) Validate(r metadata.ConfigResource, after, _ map[string]string) error {
+// testValidate knows one bad key and one bad value.
+func testValidate(_ metadata.ConfigResource, after, _ map[string]string) error {
 	for key, value := range after {
 		if key == "nope" {
 			return &Error{Reason: ErrInvalidConfig, Message: "Unknown topic config name: nope"}
@@ -28,14 +26,11 @@ func (testConfigs) Validate(r metadata.ConfigResource, after, _ map[string]strin
 	return nil
 }
 
-func (testConfigs) IsList(_ metadata.ResourceType, key string) bool { return key == "cleanup.policy" }
-
-func (testConfigs) Default(_ metadata.ResourceType, key string) (string, bool) {
-	return "delete", key == "cleanup.policy"
-}
-
-func (testConfigs) Static(key string) string {
-	return map[string]string{minISRKey: "1", uncleanKey: "false"}[key]
+func testOptions() Options {
+	return Options{
+		ClusterID: "4L6g3nShT-eMCtK--X86sw", NodeID: 1, Validate: testValidate, MinInsyncReplicas: 1,
+		DefaultPartitions: 1, DefaultReplicationFactor: 1, Features: SupportedFeatures(),
+	}
 }
 
 // cluster is a controller with the image its decisions lead to.
@@ -48,11 +43,7 @@ type cluster struct {
 
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
-	o := Options{
-		ClusterID: "4L6g3nShT-eMCtK--X86sw", NodeID: 1, Configs: testConfigs{},
-		DefaultPartitions: 1, DefaultReplicationFactor: 1, Features: SupportedFeatures(),
-	}
-	k := &cluster{t: t, c: New(o), image: metadata.NewImage(), random: rand.NewChaCha8([32]byte{})}
+	k := &cluster{t: t, c: New(testOptions()), image: metadata.NewImage(), random: rand.NewChaCha8([32]byte{})}
 	k.do(Activate{Bootstrap: BootstrapFeatures()})
 	return k
 }

@@ -88,7 +88,7 @@ func (c Activate) decide(d *decider) (any, error) {
 	d.records = append(d.records, c.Bootstrap...)
 	if elr > 0 {
 		d.add(0, &metadata.ConfigRecord{
-			ResourceType: metadata.ResourceBroker, Name: minISRKey, Value: ptr(d.Configs.Static(minISRKey)),
+			ResourceType: metadata.ResourceBroker, Name: minISRKey, Value: ptr(strconv.Itoa(int(d.MinInsyncReplicas))),
 		})
 	}
 	if metadata.SupportsTransactions(level) {
@@ -152,7 +152,7 @@ func (d *decider) elrSafetyRecords() []metadata.Record {
 	var out []metadata.Record
 	if storedValue(d.Image, metadata.ClusterConfigs, minISRKey) == nil {
 		out = append(out, metadata.Record{Body: configRecord(metadata.ClusterConfigs, minISRKey,
-			ptr(d.Configs.Static(minISRKey)))})
+			ptr(strconv.Itoa(int(d.MinInsyncReplicas))))})
 	}
 	for r, c := range d.Image.ConfigResources() {
 		if _, ok := c.Get(minISRKey); ok && r.Type == metadata.ResourceBroker && r.Name != "" {

@@ -74,10 +74,7 @@ func (l *kafkaLog) imageAt(t *testing.T, offset int64) *metadata.Image {
 // decision their order may differ, since Kafka's follows hash tables.
 func TestDecisionsEqualKafka(t *testing.T) {
 	log := readKafkaLog(t)
-	c := New(Options{
-		ClusterID: "4L6g3nShT-eMCtK--X86sw", NodeID: 1, Configs: testConfigs{},
-		DefaultPartitions: 1, DefaultReplicationFactor: 1, Features: SupportedFeatures(),
-	})
+	c := New(testOptions())
 	for _, tt := range kafkaDecisions(log) {
 		name := fmt.Sprintf("%d-%d %T", tt.first, tt.last, tt.cmd)
 		d, err := c.Decide(State{Image: log.imageAt(t, tt.first), NextOffset: tt.first, Random: tt.random}, tt.cmd)
