@@ -43,12 +43,12 @@ func (f countedFile) Close() error {
 	return f.File.Close()
 }
 
-// 1000 partitions with three active files each, under a limit of 16 descriptors:
+// 5000 partitions with three active files each, under a limit of 64 descriptors:
 // every write arrives, however often the descriptors went.
 func TestManyFilesFewDescriptors(t *testing.T) {
-	const partitions, limit, rounds = 1000, 16, 3
-	fsys := &countingFS{FS: vfs.OS()}
-	dir := t.TempDir()
+	const partitions, limit, rounds = 5000, 64, 3
+	fsys := &countingFS{FS: vfs.NewMem()}
+	const dir = "/"
 	c := NewFileCache(fsys, limit)
 	var files []*File
 	for i := range partitions {
