@@ -225,14 +225,10 @@ func (r *replayer) batch(h record.Header, entry func() ([]byte, error), s *segme
 	return nil
 }
 
-// load makes the state fit the end offset end, from the newest snapshot on.
+// load makes the state fit the end offset end, from the newest snapshot on, and takes a snapshot there.
 func (r *replayer) load(segments []*segment.Segment, start, end int64) error {
 	if err := r.producers.TruncateAndReload(start, end, r.log.now()); err != nil {
 		return err
-	}
-	if r.producers.EndOffset() >= end {
-		r.producers.SetEndOffset(end)
-		return nil
 	}
 	v := view{segments: segments}
 	for i := max(v.floor(r.producers.EndOffset()), 0); i < len(segments); i++ {
@@ -244,7 +240,8 @@ func (r *replayer) load(segments []*segment.Segment, start, end int64) error {
 		}
 	}
 	r.producers.SetEndOffset(end)
-	return nil
+	_, _, err := r.producers.Snapshot(true)
+	return err
 }
 
 // segment replays the batches of segment i in [what the state covers, end). Damage ends it, as it ended the log for
@@ -300,9 +297,6 @@ func (l *Log) loadProducers(end int64) error {
 	}
 	replay := replayer{log: l, producers: l.producers}
 	if err := replay.load(v.segments, l.StartOffset(), end); err != nil {
-		return err
-	}
-	if _, _, err := l.producers.Snapshot(true); err != nil {
 		return err
 	}
 	l.refreshFirstUnstable()

@@ -106,9 +106,6 @@ func (l *Log) afterTruncation(offset int64) error {
 	if err := replay.load(l.view.Load().segments, l.StartOffset(), offset); err != nil {
 		return err
 	}
-	if _, _, err := l.producers.Snapshot(true); err != nil {
-		return err
-	}
 	l.refreshFirstUnstable()
 	return nil
 }
