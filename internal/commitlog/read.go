@@ -16,6 +16,8 @@ type Slice struct {
 	Pos         int64
 	SizeBytes   int
 	SegmentBase int64 // base offset of the segment, -1 when none was read
+	// FirstBatchCut says that not even the first batch is whole: MaxBytes was below its size, and MinOneBatch not set.
+	FirstBatchCut bool
 	// AbortedTxns are the aborted transactions that a read_committed reader needs to know, by their markers; perhaps
 	// some more. nil for ReadUncommitted, not nil for ReadCommitted.
 	AbortedTxns []index.AbortedTxn
@@ -130,6 +132,7 @@ func (l *Log) readSegment(v *view, i int, offset, upTo int64, o ReadOptions) (ou
 		return out, false, err
 	}
 	out.Pos, out.SizeBytes, out.segment = at.Pos, int(size), s
+	out.FirstBatchCut = size < at.SizeBytes
 	return out, true, nil
 }
 
