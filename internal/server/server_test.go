@@ -45,6 +45,8 @@ func TestPipelining(t *testing.T) {
 			t.Fatalf("response %d is %d %q", i, id, body)
 		}
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	for i, id := range handled {
 		if id != int32(i) {
 			t.Fatalf("request %d was handled as number %d", id, i)
@@ -208,16 +210,17 @@ func TestGate(t *testing.T) {
 
 func TestThrottle(t *testing.T) {
 	const pause = 30 * time.Millisecond
-	var times []time.Time
+	times := make(chan time.Time, 2)
 	s := start(t, func(_ context.Context, r *protocol.Request, reply func(protocol.Response)) {
-		times = append(times, time.Now())
+		times <- time.Now()
 		reply(protocol.Response{Throttle: pause})
 	}, nil)
 	c := s.dial(t)
 	c.send(append(request(1), request(2)...))
 	c.receive()
 	c.receive()
-	if d := times[1].Sub(times[0]); d < pause {
+	first, second := <-times, <-times
+	if d := second.Sub(first); d < pause {
 		t.Errorf("second request after %v of a pause of %v", d, pause)
 	}
 }
