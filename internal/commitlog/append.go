@@ -3,9 +3,7 @@ package commitlog
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 
-	"tidemark/internal/checkpoint"
 	"tidemark/internal/producerstate"
 	"tidemark/internal/segment"
 	"tidemark/record"
@@ -106,12 +104,8 @@ type write struct {
 	pos        int64
 }
 
-// before does what comes before the producers' turn: the topic id is on disk, the leader epoch is noted, the batches
-// have a segment to go to. A batch that is refused after it has left these traces, as in Kafka.
+// before does what comes before the producers' turn: the leader epoch is noted, the batches have a segment to go to. A batch that is refused after it has left these traces, as in Kafka.
 func (l *Log) before(w *write, cfg *Config) error {
-	if err := l.writeTopicID(); err != nil {
-		return l.fail("append to "+l.name, err)
-	}
 	if err := l.noteEpochs(w); err != nil {
 		return l.fail("append to "+l.name, err)
 	}
@@ -124,23 +118,6 @@ func (l *Log) before(w *write, cfg *Config) error {
 	}
 	w.segment = l.view.Load().active()
 	w.pos = l.view.Load().endPos
-	return nil
-}
-
-// writeTopicID makes sure that partition.metadata is there before any data is.
-func (l *Log) writeTopicID() error {
-	if l.topicIDKnown {
-		return nil
-	}
-	name := l.path(checkpoint.PartitionMetadataFile)
-	_, err := l.o.FS.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) && l.o.TopicID != [16]byte{} {
-		err = checkpoint.WritePartitionMetadata(l.o.FS, name, l.o.TopicID)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	l.topicIDKnown = true
 	return nil
 }
 

@@ -10,6 +10,9 @@ func (l *Log) Flush() error { return l.flushTo(l.EndOffset(), true) }
 func (l *Log) flushTo(offset int64, all bool) error {
 	l.flushMu.Lock()
 	defer l.flushMu.Unlock()
+	if l.closed.Load() {
+		return nil // the end of the log has seen to it, or nobody wants it any more
+	}
 	if offset <= l.RecoveryPoint() && !all {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,6 +94,9 @@ func (l *Log) load() error {
 	if err := l.removeOrphans(found); err != nil {
 		return err
 	}
+	if err := l.makeSmallFiles(found); err != nil {
+		return err
+	}
 	l.epochs, err = checkpoint.OpenLeaderEpochs(l.o.FS, l.path(checkpoint.LeaderEpochFile))
 	if err != nil {
 		return err
@@ -109,6 +113,25 @@ func (l *Log) load() error {
 		}
 	}
 	return l.settle(segments)
+}
+
+// makeSmallFiles writes partition.metadata and an empty leader-epoch-checkpoint into a folder that has none, so that
+// the topic id is on disk before any data is.
+func (l *Log) makeSmallFiles(found *listing) error {
+	if !slices.Contains(found.names, checkpoint.PartitionMetadataFile) && l.o.TopicID != [16]byte{} {
+		name := l.path(checkpoint.PartitionMetadataFile)
+		if err := checkpoint.WritePartitionMetadata(l.o.FS, name, l.o.TopicID); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(found.names, checkpoint.LeaderEpochFile) {
+		return nil
+	}
+	f, err := l.o.FS.OpenFile(l.path(checkpoint.LeaderEpochFile), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 func (l *Log) openSegments(found *listing) []*segment.Segment {
@@ -162,17 +185,26 @@ func (l *Log) settle(segments []*segment.Segment) error {
 	return l.loadProducers(end)
 }
 
-// findEnd is the log end offset and the length of the last segment; of a log without segments (-1, 0).
+// findEnd is the log end offset and the length of the last segment. Bytes behind the last batch, which are found after
+// a clean stop only if somebody else wrote them, have the last segment recovered.
 func (l *Log) findEnd(segments []*segment.Segment) (end, endPos int64, err error) {
 	if len(segments) == 0 {
 		return l.o.StartOffset, 0, nil
 	}
 	last := segments[len(segments)-1]
-	if endPos, err = last.Size(); err != nil {
+	size, err := last.Size()
+	if err != nil {
 		return 0, 0, err
 	}
-	end, err = last.NextOffset(endPos)
-	return end, endPos, err
+	end, endPos, damage, err := last.End(size)
+	if err != nil || damage == nil {
+		return end, endPos, err
+	}
+	r, err := l.recoverSegment(segments[:len(segments)-1], last)
+	if err != nil {
+		return 0, 0, err
+	}
+	return r.NextOffset, r.SizeBytes, l.cut(last, r)
 }
 
 // finishSwap removes what an interrupted deletion or cleaning left, and completes one whose new files were whole.

@@ -33,11 +33,12 @@ type Log struct {
 
 	flushMu sync.Mutex // one flush at a time
 
-	mu           sync.Mutex // the appends
-	closed       bool
-	producers    *producerstate.Manager
-	topicIDKnown bool // partition.metadata is written, or there is no id
-	later        []func()
+	closed     atomic.Bool
+	truncating atomic.Bool
+
+	mu        sync.Mutex // the appends
+	producers *producerstate.Manager
+	later     []func() // to run when mu is unlocked
 
 	opened []*segment.Segment // while Open has not come to its end
 }
@@ -237,7 +238,7 @@ func (l *Log) writable() error {
 	if f := l.failure.Load(); f != nil {
 		return fmt.Errorf("%w: %w", ErrFailed, f.err)
 	}
-	if l.closed {
+	if l.closed.Load() {
 		return ErrClosed
 	}
 	return nil
@@ -288,7 +289,7 @@ func (l *Log) Close() error {
 	defer l.flushMu.Unlock()
 	l.mu.Lock()
 	defer l.unlock()
-	if l.closed {
+	if l.closed.Load() {
 		return ErrClosed
 	}
 	err := l.writable()
@@ -297,7 +298,7 @@ func (l *Log) Close() error {
 			err = l.fail("close log "+l.name, err)
 		}
 	}
-	l.closed = true
+	l.closed.Store(true)
 	l.releaseAll()
 	return err
 }
@@ -320,13 +321,13 @@ func (l *Log) finish() error {
 
 // Abandon closes the log without leaving it in good order, as a crash would: the next opening must recover it.
 func (l *Log) Abandon() error {
+	l.flushMu.Lock()
+	defer l.flushMu.Unlock()
 	l.mu.Lock()
 	defer l.unlock()
-	if l.closed {
-		return nil
+	if l.closed.CompareAndSwap(false, true) {
+		l.releaseAll()
 	}
-	l.closed = true
-	l.releaseAll()
 	return nil
 }
 

@@ -14,6 +14,10 @@ var errGone = errors.New("segment is gone")
 // outdated reports whether an answer from a view must not be used, and the look-up made again: the log was truncated
 // meanwhile, or a segment was deleted under it.
 func (l *Log) outdated(v *view, err error) bool {
+	if err != nil && l.truncating.Load() { // the indexes are on the move
+		l.mu.Lock()
+		defer l.mu.Unlock()
+	}
 	now := l.view.Load()
 	return now.cuts != v.cuts || err != nil && now.segments[0] != v.segments[0]
 }

@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -87,11 +88,18 @@ func (l *Log) noteRecoveredEpoch(h record.Header) error {
 	return err
 }
 
-// cut shortens a segment to its good batches, after the bytes behind them were copied to a file of their own.
+// cut shortens a segment to its good batches, after the bytes behind them were copied to a file of their own. Zeros at
+// the end, as preallocation and some crashes leave, are not kept.
 func (l *Log) cut(s *segment.Segment, r segment.Recovered) error {
-	name, err := l.keepBytes(s, r.SizeBytes, r.CutBytes)
+	n, err := withoutZeros(s.Log(), r.SizeBytes, r.CutBytes)
 	if err != nil {
 		return err
+	}
+	name := ""
+	if n > 0 {
+		if name, err = l.keepBytes(s, r.SizeBytes, n); err != nil {
+			return err
+		}
 	}
 	l.o.Metrics.CutBytes.Add(r.CutBytes)
 	l.o.Logger.Warn("cut a log at its first bad batch", "segment", s.BaseOffset(), "position", r.SizeBytes,
@@ -122,7 +130,24 @@ func (l *Log) keepBytes(s *segment.Segment, pos, n int64) (name string, err erro
 // copyChunk is how much is copied at once.
 const copyChunk = 256 << 10
 
-// copyRange copies n bytes. A long run of zeros at the end, as preallocation leaves, becomes a hole.
+// withoutZeros is the length of the n bytes from pos on without the zeros at their end.
+func withoutZeros(in io.ReaderAt, pos, n int64) (int64, error) {
+	buf := make([]byte, min(n, copyChunk))
+	for n > 0 {
+		part := buf[:min(n, copyChunk)]
+		from := n - int64(len(part))
+		if got, err := in.ReadAt(part, pos+from); got < len(part) {
+			return 0, errors.Join(err, io.ErrUnexpectedEOF)
+		}
+		if rest := bytes.TrimRight(part, "\x00"); len(rest) > 0 {
+			return from + int64(len(rest)), nil
+		}
+		n = from
+	}
+	return 0, nil
+}
+
+// copyRange copies n bytes.
 func copyRange(out io.WriterAt, in io.ReaderAt, pos, n int64) error {
 	buf := make([]byte, min(n, copyChunk))
 	for done := int64(0); done < n; {
@@ -232,7 +257,7 @@ func (r *replayer) load(segments []*segment.Segment, start, end int64) error {
 	}
 	v := view{segments: segments}
 	for i := max(v.floor(r.producers.EndOffset()), 0); i < len(segments); i++ {
-		if segments[i].BaseOffset() >= end {
+		if segments[i].BaseOffset() >= end || r.producers.EndOffset() >= end {
 			break
 		}
 		if err := r.segment(segments, i, start, end); err != nil {

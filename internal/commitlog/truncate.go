@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"fmt"
+	"slices"
 
 	"tidemark/internal/segment"
 )
@@ -35,41 +36,40 @@ func (l *Log) truncateTo(offset int64) error {
 	if offset < v.segments[0].BaseOffset() {
 		return l.truncateFully(offset)
 	}
-	// From here on, readers of the old view start over; those that have a reference are seen in Shared.
 	keep := v.floor(offset)
 	last := v.segments[keep]
-	before := *v
-	before.cuts++
-	l.view.Store(&before)
-	segments, err := l.cutSegment(last, v.segments[:keep:keep], offset)
+	end, err := v.endOf(keep)
 	if err != nil {
 		return err
 	}
-	size, err := segments[keep].Size()
+	pos, err := last.CutPosition(offset, end)
 	if err != nil {
 		return err
 	}
-	l.view.Store(&view{segments: segments, end: offset, endPos: size, cuts: before.cuts + 1})
+	// Readers of an older view start over, and those of this one see nothing that goes away. Who holds the segment by
+	// now keeps its file.
+	l.truncating.Store(true)
+	defer l.truncating.Store(false)
+	next := view{segments: v.segments[: keep+1 : keep+1], end: offset, endPos: pos, cuts: v.cuts + 1}
+	l.view.Store(&next)
+	if last.Shared() {
+		fresh, err := last.Replace(offset, pos)
+		if err != nil {
+			return err
+		}
+		replaced := view{segments: slices.Clone(next.segments), end: offset, endPos: pos, cuts: next.cuts + 1}
+		replaced.segments[keep] = fresh
+		l.view.Store(&replaced)
+		last.Release()
+	} else if err := last.Truncate(offset, pos); err != nil {
+		return err
+	}
 	for _, s := range v.segments[keep+1:] {
 		if err := l.dropSegment(s); err != nil {
 			return err
 		}
 	}
 	return l.afterTruncation(offset)
-}
-
-// cutSegment removes the batches of s from offset on and returns the list with what remains of it. Where readers hold
-// s, a copy takes its place.
-func (l *Log) cutSegment(s *segment.Segment, head []*segment.Segment, offset int64) ([]*segment.Segment, error) {
-	if !s.Shared() {
-		return append(head, s), s.Truncate(offset)
-	}
-	fresh, err := s.Replace(offset)
-	if err != nil {
-		return nil, err
-	}
-	s.Release()
-	return append(head, fresh), nil
 }
 
 // dropSegment dooms a segment and its snapshot.

@@ -126,26 +126,30 @@ func (s *Segment) Pin() (vfs.File, error) { return s.files().log.Acquire() }
 // Unpin ends a Pin.
 func (s *Segment) Unpin() { s.files().log.Release() }
 
-// NextOffset is the offset after the last batch before the position end, found by a scan from the last index entry;
-// the base offset when there is no batch. Bytes that are no batch end the scan without an error.
-func (s *Segment) NextOffset(end int64) (int64, error) {
+// End finds the last batch before the position end by a scan from the last index entry: the offset after it, the base
+// offset when there is no batch, and the position behind it. damage is the *record.CorruptError that ended the scan
+// before end was reached.
+func (s *Segment) End(end int64) (next, pos int64, damage, err error) {
 	if err := s.ready(); err != nil {
-		return 0, err
+		return 0, 0, nil, err
 	}
 	last, _, err := s.files().offsets.Last()
 	if err != nil {
-		return 0, err
+		return 0, 0, nil, err
 	}
 	var sc scanner
 	_, more, err := s.scanFor(&sc, last.Offset, end)
 	if err != nil {
-		return 0, err
+		return 0, 0, nil, err
 	}
 	defer sc.close()
 	for more {
 		more = sc.next()
 	}
-	return sc.nextOffset(s.base), notDamage(sc.Err())
+	if err := notDamage(sc.Err()); err != nil {
+		return 0, 0, nil, err
+	}
+	return sc.nextOffset(s.base), sc.End(), sc.Err(), nil
 }
 
 // Batches calls a function for each batch before the position end whose last offset is at least from, in order; entry

@@ -1,10 +1,12 @@
 package segment
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"tidemark/internal/index"
+	"tidemark/record"
 )
 
 // copyChunk is how much Replace copies at once.
@@ -13,28 +15,32 @@ const copyChunk = 1 << 20
 // TemporarySuffix is behind the .log name of a copy that is not complete yet. Kafka ignores such a file.
 const TemporarySuffix = ".tmp"
 
-// Truncate removes the batches from the first one on whose last offset is at least offset, and makes the segment fit
-// for appends again. Nobody may read it meanwhile: see [Segment.Replace].
-func (s *Segment) Truncate(offset int64) error {
-	size, err := s.Size()
-	if err != nil {
-		return err
+// CutPosition is where the first batch before the position end starts whose last offset is at least offset: where to
+// cut so that the log ends below offset. It is end when there is none, and the start of the damage where one comes
+// first.
+func (s *Segment) CutPosition(offset, end int64) (int64, error) {
+	at, found, err := s.Find(offset, end)
+	if found {
+		return at.Pos, nil
 	}
-	at, found, err := s.Find(offset, size)
-	if notDamage(err) != nil {
-		return err
+	var c *record.CorruptError
+	if errors.As(err, &c) && c.Pos >= 0 {
+		return c.Pos, nil
 	}
-	if err != nil || !found {
-		at.Pos = size
-	}
+	return end, err
+}
+
+// Truncate cuts the log to pos, which [Segment.CutPosition] gave for offset, and makes the segment fit for appends
+// again. Only readers that know where the log will end may be at work: see [Segment.Replace].
+func (s *Segment) Truncate(offset, pos int64) error {
 	if err := s.truncateIndexes(offset); err != nil {
 		return fmt.Errorf("truncate segment %020d: %w", s.base, err)
 	}
-	if err := s.Cut(at.Pos); err != nil {
+	if err := s.Cut(pos); err != nil {
 		return err
 	}
 	s.prealloc = false
-	return s.restart(at.Pos)
+	return s.restart(pos)
 }
 
 func (s *Segment) truncateIndexes(offset int64) error {
@@ -86,24 +92,13 @@ func (s *Segment) setMax(e index.TimeEntry) {
 	s.max, s.maxKnown = e, true
 }
 
-// Replace makes a copy of the segment's first batches, those whose last offset is below offset, under the segment's
-// names, and returns the new segment, fit for appends. Readers of the old one keep its file until they release it;
+// Replace does as [Segment.Truncate] for a segment that readers hold: it makes a copy of the first pos bytes under the
+// segment's names, and returns the new segment, fit for appends. Readers of the old one keep its file until they release it;
 // the caller drops its reference. The old indexes may be read no more.
-func (s *Segment) Replace(offset int64) (*Segment, error) {
-	size, err := s.Size()
-	if err != nil {
-		return nil, err
-	}
-	at, found, err := s.Find(offset, size)
-	if notDamage(err) != nil {
-		return nil, err
-	}
-	if err != nil || !found {
-		at.Pos = size
-	}
+func (s *Segment) Replace(offset, pos int64) (*Segment, error) {
 	f := s.files()
 	name := f.log.Name()
-	if err := s.copyLog(name+TemporarySuffix, at.Pos); err != nil {
+	if err := s.copyLog(name+TemporarySuffix, pos); err != nil {
 		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
 	}
 	if _, err := f.log.Acquire(); err != nil { // the old file has no name soon and could not be opened again
@@ -118,11 +113,11 @@ func (s *Segment) Replace(offset int64) (*Segment, error) {
 	fresh := Open(s.env, s.base, s.cfg, Present(s.present.Load()))
 	fresh.verified.Store(s.verified.Load())
 	fresh.trusted.Store(s.trusted.Load())
-	fresh.size.Store(at.Pos)
+	fresh.size.Store(pos)
 	if err := fresh.truncateIndexes(offset); err != nil {
 		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
 	}
-	return fresh, fresh.restart(at.Pos)
+	return fresh, fresh.restart(pos)
 }
 
 // copyLog copies the first n bytes of the log into a new file and syncs it.
