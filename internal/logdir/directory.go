@@ -1,0 +1,79 @@
+package logdir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"tidemark/internal/checkpoint"
+	"tidemark/vfs"
+)
+
+// lockFile is held, exclusively, while a directory is in use.
+const lockFile = ".lock"
+
+// directory is one entry of log.dirs.
+type directory struct {
+	fs        vfs.FS
+	path      string
+	lock      io.Closer
+	meta      checkpoint.MetaProperties
+	formatted bool
+	failure   error // guarded by Set.mu; why the directory is offline
+
+	// Read at the start of loading, not changed afterwards.
+	clean          checkpoint.CleanShutdown
+	recoveryPoints checkpoint.Offsets
+	startOffsets   checkpoint.Offsets
+	highWatermarks checkpoint.Offsets
+}
+
+func openDirectory(fsys vfs.FS, path string) (*directory, error) {
+	if err := fsys.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("make log directory: %w", err)
+	}
+	lock, err := fsys.Lock(filepath.Join(path, lockFile))
+	if err != nil {
+		return nil, fmt.Errorf("Failed to acquire lock on file .lock in %s. A Kafka instance in another process or "+
+			"thread is using this directory: %w", path, err)
+	}
+	d := &directory{fs: fsys, path: path, lock: lock}
+	d.meta, err = checkpoint.ReadMetaProperties(fsys, d.file(checkpoint.MetaPropertiesFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, errors.Join(fmt.Errorf("read identity of log directory %s: %w", path, err), d.unlock())
+	default:
+		d.formatted = true
+	}
+	return d, nil
+}
+
+func (d *directory) file(name string) string { return filepath.Join(d.path, name) }
+
+func (d *directory) unlock() error {
+	if d.lock == nil {
+		return nil
+	}
+	err := d.lock.Close()
+	d.lock = nil
+	return err
+}
+
+// begin removes the clean marker, remembering it, and reads the checkpoints. A checkpoint that cannot be read is
+// an error of the whole directory, as in Kafka: its offsets bound what recovery may skip.
+func (d *directory) begin() (err error) {
+	if d.clean, err = checkpoint.TakeCleanShutdown(d.fs, d.path); err != nil {
+		return err
+	}
+	if d.recoveryPoints, err = checkpoint.ReadOffsets(d.fs, d.file(checkpoint.RecoveryPointFile)); err != nil {
+		return err
+	}
+	if d.startOffsets, err = checkpoint.ReadOffsets(d.fs, d.file(checkpoint.LogStartOffsetFile)); err != nil {
+		return err
+	}
+	d.highWatermarks, err = checkpoint.ReadOffsets(d.fs, d.file(checkpoint.HighWatermarkFile))
+	return err
+}

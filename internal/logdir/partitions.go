@@ -1,0 +1,115 @@
+package logdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"tidemark/internal/checkpoint"
+	"tidemark/internal/commitlog"
+)
+
+func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// Create makes the log of a new partition in the online directory with the fewest partitions, or returns the log
+// that exists.
+//
+// Errors: ErrNoDirectory; *OfflineError when the partition is in a failed directory; one of the disk, which takes
+// the directory offline.
+func (s *Set) Create(tp checkpoint.TopicPartition, topicID [16]byte, c commitlog.Config) (*commitlog.Log, error) {
+	log, err := s.Log(tp)
+	if !errors.Is(err, ErrUnknownPartition) {
+		return log, err
+	}
+	d := s.emptiest()
+	if d == nil {
+		return nil, ErrNoDirectory
+	}
+	f := found{dir: d, folder: tp.String(), tp: tp}
+	path := filepath.Join(d.path, f.folder)
+	if err := s.opts.FS.MkdirAll(path, 0o755); err != nil {
+		s.fail(d, fmt.Errorf("create partition: %w", err))
+		return nil, &OfflineError{Dir: d.path, Cause: err}
+	}
+	o := s.logOptions(f, path, Assignment{Assigned: true, TopicID: topicID, Config: c})
+	o.RecoveryPoint, o.StartOffset, o.Clean = 0, 0, true
+	if log, err = commitlog.Open(o); err != nil {
+		s.fail(d, fmt.Errorf("create partition %s: %w", tp, err))
+		return nil, &OfflineError{Dir: d.path, Cause: err}
+	}
+	if err := s.opts.FS.SyncDir(d.path); err != nil {
+		s.fail(d, fmt.Errorf("create partition %s: %w", tp, err))
+		return nil, &OfflineError{Dir: d.path, Cause: err}
+	}
+	s.mu.Lock()
+	s.logs[tp] = &entry{log: log, dir: d}
+	s.mu.Unlock()
+	return log, nil
+}
+
+func (s *Set) emptiest() *directory {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	count := map[*directory]int{}
+	for _, e := range s.logs {
+		count[e.dir]++
+	}
+	var best *directory
+	for _, d := range s.dirs {
+		if d.failure == nil && (best == nil || count[d] < count[best]) {
+			best = d
+		}
+	}
+	return best
+}
+
+// Delete takes a partition out of the set, renames its folder and removes its files after file.delete.delay.ms.
+// Reads under way keep what they hold.
+//
+// Errors: ErrUnknownPartition; *OfflineError; one of the disk, which takes the directory offline.
+func (s *Set) Delete(tp checkpoint.TopicPartition) error {
+	return s.withdraw(tp, deleteMark)
+}
+
+// Strand takes a partition out of the set and renames its folder as stray: the cluster does not assign it here.
+// Its files stay. Errors as Delete.
+func (s *Set) Strand(tp checkpoint.TopicPartition) error {
+	return s.withdraw(tp, strayMark)
+}
+
+func (s *Set) withdraw(tp checkpoint.TopicPartition, mark string) error {
+	if _, err := s.Log(tp); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	e, ok := s.logs[tp]
+	delete(s.logs, tp)
+	s.mu.Unlock()
+	if !ok {
+		return ErrUnknownPartition
+	}
+	marked := filepath.Join(e.dir.path, markedFolder(tp, s.opts.NewID(), mark))
+	if err := s.renameFolder(e.dir, e.log.Dir(), marked); err != nil {
+		s.fail(e.dir, err)
+		return &OfflineError{Dir: e.dir.path, Cause: err}
+	}
+	e.log.SetDir(marked)
+	delay := time.Duration(e.log.Config().FileDeleteDelayMs) * time.Millisecond
+	if err := e.log.Abandon(); err != nil {
+		s.opts.Logger.Warn("close deleted partition", "partition", tp.String(), "error", err)
+	}
+	if mark == deleteMark {
+		s.removeLater(e.dir, marked, delay)
+	}
+	return nil
+}
+
+func (s *Set) removeLater(d *directory, folder string, delay time.Duration) {
+	s.opts.Scheduler.After(delay, func() {
+		if err := s.opts.FS.RemoveAll(folder); err != nil {
+			s.fail(d, fmt.Errorf("remove deleted partition: %w", err))
+		}
+	})
+}

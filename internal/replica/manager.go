@@ -1,0 +1,237 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tidemark/internal/checkpoint"
+	"tidemark/internal/commitlog"
+	"tidemark/internal/logdir"
+	"tidemark/internal/metadata"
+)
+
+// TopicConfig is what a partition needs of its topic's configs.
+type TopicConfig struct {
+	Log               commitlog.Config
+	MinInSyncReplicas int
+}
+
+// Options say how a [Manager] works. All but Logger are required.
+type Options struct {
+	NodeID int32
+	Dirs   *logdir.Set
+	// TopicConfig resolves the configs of a topic in an image, the broker's defaults included.
+	TopicConfig func(i *metadata.Image, topic string) TopicConfig
+	Timer       Timer
+	Logger      *slog.Logger // nil: silent
+}
+
+// Manager holds the partitions of which this broker has a replica, as the newest applied image has them.
+type Manager struct {
+	opts Options
+
+	mu         sync.RWMutex
+	partitions map[checkpoint.TopicPartition]*Partition
+	byID       map[idPartition]*Partition
+
+	wakeUps atomic.Int64
+}
+
+type idPartition struct {
+	topic     metadata.UUID
+	partition int32
+}
+
+// NewManager makes a manager without partitions; Apply brings them.
+func NewManager(o Options) *Manager {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Manager{opts: o, partitions: map[checkpoint.TopicPartition]*Partition{},
+		byID: map[idPartition]*Partition{}}
+}
+
+// Partition is a partition by the name of its topic.
+//
+// Errors: ErrUnknownPartition.
+func (m *Manager) Partition(topic string, partition int32) (*Partition, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if p := m.partitions[checkpoint.TopicPartition{Topic: topic, Partition: partition}]; p != nil {
+		return p, nil
+	}
+	return nil, ErrUnknownPartition
+}
+
+// PartitionByID is a partition by the id of its topic.
+//
+// Errors: ErrUnknownPartition; whether the topic is known at all, the metadata image tells.
+func (m *Manager) PartitionByID(topic metadata.UUID, partition int32) (*Partition, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if p := m.byID[idPartition{topic, partition}]; p != nil {
+		return p, nil
+	}
+	return nil, ErrUnknownPartition
+}
+
+// Partitions lists all partitions, in no order.
+func (m *Manager) Partitions() []*Partition {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	out := make([]*Partition, 0, len(m.partitions))
+	for _, p := range m.partitions {
+		out = append(out, p)
+	}
+	return out
+}
+
+// WakeUps counts how often a parked operation was looked at again since the start.
+func (m *Manager) WakeUps() int64 { return m.wakeUps.Load() }
+
+func (m *Manager) woken() { m.wakeUps.Add(1) }
+
+// Apply brings the partitions to what a new image says: deleted ones go, new ones get a log, roles and configs
+// change. Calls must not overlap. A partition whose directory fails is offline; that is not an error of Apply.
+func (m *Manager) Apply(d *metadata.Delta) error {
+	var errs []error
+	changes := d.LocalChanges(m.opts.NodeID)
+	for _, gone := range changes.Deleted {
+		errs = append(errs, m.remove(gone))
+	}
+	for _, list := range [][]metadata.LocalPartition{changes.Leaders, changes.Followers} {
+		for _, changed := range list {
+			errs = append(errs, m.change(d.Image(), changed))
+		}
+	}
+	m.reconfigure(d)
+	return errors.Join(errs...)
+}
+
+func (m *Manager) remove(tp metadata.LocalPartition) error {
+	name := checkpoint.TopicPartition{Topic: tp.Topic.Name, Partition: tp.ID}
+	m.mu.Lock()
+	p := m.partitions[name]
+	if p != nil {
+		delete(m.partitions, name)
+		delete(m.byID, idPartition{p.TopicID, p.ID})
+	}
+	m.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	p.fail(ErrUnknownPartition)
+	err := m.opts.Dirs.Delete(name)
+	var offline *logdir.OfflineError
+	if errors.Is(err, logdir.ErrUnknownPartition) || errors.As(err, &offline) {
+		return nil
+	}
+	return err
+}
+
+// change creates the partition if it is new and gives it its role.
+func (m *Manager) change(image *metadata.Image, tp metadata.LocalPartition) error {
+	c := m.opts.TopicConfig(image, tp.Topic.Name)
+	p, err := m.obtain(tp, c)
+	if err != nil {
+		return err
+	}
+	state := State{Leader: tp.Partition.Leader, LeaderEpoch: tp.Partition.LeaderEpoch,
+		PartitionEpoch: tp.Partition.PartitionEpoch, Replicas: tp.Partition.Replicas, ISR: tp.Partition.ISR,
+		MinInSyncReplicas: c.MinInSyncReplicas}
+	if err := p.apply(state); err != nil {
+		return fmt.Errorf("change role of %s: %w", p.Name(), err)
+	}
+	return nil
+}
+
+func (m *Manager) obtain(tp metadata.LocalPartition, c TopicConfig) (*Partition, error) {
+	name := checkpoint.TopicPartition{Topic: tp.Topic.Name, Partition: tp.ID}
+	m.mu.RLock()
+	p := m.partitions[name]
+	m.mu.RUnlock()
+	if p != nil {
+		return p, nil
+	}
+	p = newPartition(tp.Topic.Name, tp.Topic.ID, tp.ID, m.opts.NodeID)
+	log, err := m.opts.Dirs.Create(name, tp.Topic.ID, c.Log)
+	var offline *logdir.OfflineError
+	switch {
+	case errors.As(err, &offline) || errors.Is(err, logdir.ErrNoDirectory):
+		p.offline = err
+	case err != nil:
+		return nil, fmt.Errorf("create log of %s: %w", name, err)
+	default:
+		p.open(log, m.opts.Dirs.HighWatermark(name))
+	}
+	m.mu.Lock()
+	m.partitions[name] = p
+	m.byID[idPartition{p.TopicID, p.ID}] = p
+	m.mu.Unlock()
+	return p, nil
+}
+
+// reconfigure hands changed configs to the logs: those of the topics named, or of all when the broker's changed.
+func (m *Manager) reconfigure(d *metadata.Delta) {
+	topics := map[string]bool{}
+	all := false
+	for _, r := range d.Configs() {
+		switch r.Type {
+		case metadata.ResourceTopic:
+			topics[r.Name] = true
+		case metadata.ResourceBroker:
+			all = true
+		}
+	}
+	if !all && len(topics) == 0 {
+		return
+	}
+	for _, p := range m.Partitions() {
+		if all || topics[p.Topic] {
+			p.reconfigure(m.opts.TopicConfig(d.Image(), p.Topic))
+		}
+	}
+}
+
+func (p *Partition) reconfigure(c TopicConfig) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.MinInSyncReplicas = c.MinInSyncReplicas
+	if p.log != nil {
+		p.log.UpdateConfig(c.Log)
+	}
+}
+
+// Offline takes the partitions of a failed log directory offline; see logdir.Options.Offline.
+func (m *Manager) Offline(dir string, partitions []checkpoint.TopicPartition, cause error) {
+	for _, tp := range partitions {
+		m.mu.RLock()
+		p := m.partitions[tp]
+		m.mu.RUnlock()
+		if p != nil {
+			p.fail(&logdir.OfflineError{Dir: dir, Cause: cause})
+		}
+	}
+}
+
+// CheckpointHighWatermarks writes the high watermarks of all partitions. The broker calls it every
+// replica.high.watermark.checkpoint.interval.ms and at a clean stop.
+func (m *Manager) CheckpointHighWatermarks() {
+	m.opts.Dirs.WriteHighWatermarks(func(tp checkpoint.TopicPartition) (int64, bool) {
+		p, err := m.Partition(tp.Topic, tp.Partition)
+		if err != nil {
+			return 0, false
+		}
+		return p.HighWatermark(), true
+	})
+}
+
+// RealTimer is the Timer of the real clock.
+func RealTimer(d time.Duration, f func()) (stop func()) {
+	t := time.AfterFunc(d, f)
+	return func() { t.Stop() }
+}
