@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -65,14 +64,24 @@ func configOf(t testing.TB, c golden.Case) Config {
 	return cfg
 }
 
-// goldenOptions opens a copy of a case's folder.
-func goldenOptions(t testing.TB, c golden.Case, dir string) Options {
+// goldenDir is the folder of a case in the in-memory file system.
+func goldenDir(c golden.Case) string { return "/data/" + c.PartitionName() }
+
+// goldenOptions describes a copy of a case's folder, in memory.
+func goldenOptions(t testing.TB, c golden.Case, tree golden.Tree) Options {
 	t.Helper()
+	fsys := vfs.NewMem()
+	if tree == "" {
+		if err := fsys.MkdirAll(goldenDir(c), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		c.CopyTo(t, fsys, tree, goldenDir(c))
+	}
 	return Options{
-		FS: vfs.OS(), Dir: dir, Topic: c.Info.Topic, Partition: c.Info.Partition, Config: configOf(t, c),
-		Clock:      func() time.Time { return time.UnixMilli(c.Info.BaseTimestamp) },
-		Background: func(task func()) { task() },
-		Clean:      true,
+		FS: fsys, Dir: goldenDir(c), Topic: c.Info.Topic, Partition: c.Info.Partition, Config: configOf(t, c),
+		Clock: func() time.Time { return time.UnixMilli(c.Info.BaseTimestamp) },
+		Clean: true,
 	}
 }
 
@@ -124,7 +133,7 @@ func startOf(t testing.TB, c golden.Case) int64 {
 func TestGoldenAnswers(t *testing.T) {
 	for _, c := range golden.Cases(t, goldenCases...) {
 		t.Run(c.Name, func(t *testing.T) {
-			o := goldenOptions(t, c, c.CopyDir(t, golden.Final))
+			o := goldenOptions(t, c, golden.Final)
 			o.StartOffset = startOf(t, c)
 			epoch := lastEpoch(t, o)
 			l := openGolden(t, o)
@@ -395,15 +404,15 @@ func checkEpochEnds(t *testing.T, c golden.Case, l *Log) {
 }
 
 // files reads all files of a folder.
-func files(t testing.TB, dir string) map[string]string {
+func files(t testing.TB, fsys vfs.FS, dir string) map[string]string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
+	entries, err := fsys.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := make(map[string]string)
 	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		data, err := vfs.ReadFile(fsys, filepath.Join(dir, e.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}

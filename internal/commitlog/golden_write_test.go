@@ -3,7 +3,6 @@ package commitlog
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"tidemark/internal/segment"
 	"tidemark/record"
 	"tidemark/test/golden"
+	"tidemark/vfs"
 )
 
 // The files that must be Kafka's, byte for byte.
@@ -22,23 +22,22 @@ var dataFiles = []string{".log", ".index", ".timeindex", ".txnindex"}
 func TestGoldenRebuild(t *testing.T) {
 	for _, c := range golden.Cases(t, goldenCases...) {
 		t.Run(c.Name, func(t *testing.T) {
-			dir := c.CopyDir(t, golden.Final)
-			want := files(t, dir)
+			o := goldenOptions(t, c, golden.Final)
+			want := files(t, o.FS, o.Dir)
 			for name := range want {
 				if !strings.HasSuffix(name, ".log") && strings.HasPrefix(name, "0") {
-					if err := os.Remove(filepath.Join(dir, name)); err != nil {
+					if err := o.FS.Remove(filepath.Join(o.Dir, name)); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
-			o := goldenOptions(t, c, dir)
 			o.Clean = false
 			o.StartOffset = startOf(t, c)
 			l := openGolden(t, o)
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
-			got := files(t, dir)
+			got := files(t, o.FS, o.Dir)
 			leaveOutInterrupted(t, c, want, got)
 			if diff := diffFiles(want, got, dataFiles...); diff != "" {
 				t.Error(diff)
@@ -54,7 +53,7 @@ func leaveOutInterrupted(t *testing.T, c golden.Case, want, got map[string]strin
 	if !c.Has(golden.Before) {
 		return
 	}
-	for name, before := range files(t, c.TreePath(t, golden.Before)) {
+	for name, before := range files(t, vfs.OS(), c.TreePath(t, golden.Before)) {
 		if base, isLog := strings.CutSuffix(name, segment.LogSuffix); isLog && len(want[name]) > len(before) {
 			for _, suffix := range []string{segment.IndexSuffix, segment.TimeSuffix} {
 				delete(want, base+suffix)
@@ -74,14 +73,12 @@ func TestGoldenReplay(t *testing.T) {
 }
 
 func replayCase(t *testing.T, c golden.Case, recompressed bool) {
-	want := files(t, c.TreePath(t, golden.Final))
-	dir := filepath.Join(t.TempDir(), c.PartitionName())
-	if c.Has(golden.Before) {
-		dir = c.CopyDir(t, golden.Before)
-	} else if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
+	want := files(t, vfs.OS(), c.TreePath(t, golden.Final))
+	tree := golden.Before
+	if !c.Has(tree) {
+		tree = ""
 	}
-	o := goldenOptions(t, c, dir)
+	o := goldenOptions(t, c, tree)
 	o.Clean = false
 	clock := c.Info.BaseTimestamp
 	o.Clock = func() time.Time { return time.UnixMilli(clock) }
@@ -103,7 +100,7 @@ func replayCase(t *testing.T, c golden.Case, recompressed bool) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got := files(t, dir)
+	got := files(t, o.FS, o.Dir)
 	if recompressed {
 		compareHeaders(t, want, got)
 		return
@@ -116,7 +113,7 @@ func replayCase(t *testing.T, c golden.Case, recompressed bool) {
 // storedBatches are the magic-2 batches of a case's folder, in order.
 func storedBatches(t *testing.T, c golden.Case) []record.Batch {
 	t.Helper()
-	all := files(t, c.TreePath(t, golden.Final))
+	all := files(t, vfs.OS(), c.TreePath(t, golden.Final))
 	var names []string
 	for name := range all {
 		if strings.HasSuffix(name, ".log") {
@@ -252,10 +249,9 @@ func TestGoldenIndexesRebuiltInPlace(t *testing.T) {
 	for _, c := range golden.Cases(t, "02-", "03-", "05-", "11-", "12-") {
 		for _, damage := range []string{"missing", "empty", "zeros", "garbage"} {
 			t.Run(c.Name+"/"+damage, func(t *testing.T) {
-				dir := c.CopyDir(t, golden.Final)
-				want := files(t, dir)
-				damageIndexes(t, dir, damage)
-				o := goldenOptions(t, c, dir)
+				o := goldenOptions(t, c, golden.Final)
+				want := files(t, o.FS, o.Dir)
+				damageIndexes(t, o, damage)
 				epoch := lastEpoch(t, o)
 				l := openGolden(t, o)
 				becomeLeader(t, l, epoch)
@@ -268,7 +264,7 @@ func TestGoldenIndexesRebuiltInPlace(t *testing.T) {
 				if damage == "empty" {
 					return // an empty index of a segment is legal, if slow
 				}
-				got := files(t, dir)
+				got := files(t, o.FS, o.Dir)
 				leaveOutInterrupted(t, c, want, got)
 				if diff := diffFiles(want, got, dataFiles...); diff != "" {
 					t.Error(diff)
@@ -279,27 +275,27 @@ func TestGoldenIndexesRebuiltInPlace(t *testing.T) {
 }
 
 // damageIndexes spoils every offset and time index of a folder.
-func damageIndexes(t *testing.T, dir, damage string) {
+func damageIndexes(t *testing.T, o Options, damage string) {
 	t.Helper()
-	for name := range files(t, dir) {
+	for name := range files(t, o.FS, o.Dir) {
 		if !strings.HasSuffix(name, segment.IndexSuffix) && !strings.HasSuffix(name, segment.TimeSuffix) {
 			continue
 		}
-		path := filepath.Join(dir, name)
+		path := filepath.Join(o.Dir, name)
 		var err error
 		switch damage {
 		case "missing":
-			err = os.Remove(path)
+			err = o.FS.Remove(path)
 		case "empty":
-			err = os.WriteFile(path, nil, 0o644)
+			err = vfs.WriteFileAtomic(o.FS, path, nil)
 		case "zeros":
-			err = os.WriteFile(path, make([]byte, 4800), 0o644)
+			err = vfs.WriteFileAtomic(o.FS, path, make([]byte, 4800))
 		case "garbage":
 			var b []byte
 			for i := range 60 {
 				b = binary.BigEndian.AppendUint64(b, uint64(1000-i)<<32|uint64(i*37))
 			}
-			err = os.WriteFile(path, b, 0o644)
+			err = vfs.WriteFileAtomic(o.FS, path, b)
 		}
 		if err != nil {
 			t.Fatal(err)
