@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // Java names of the exceptions that Kafka's tools show most.
@@ -84,6 +86,14 @@ func APIFailure(code int16, message *string) *Failure {
 		f.Message = *message
 	}
 	return f
+}
+
+// CodeName is the name of an error code in the protocol, "UNKNOWN_TOPIC_OR_PARTITION".
+func CodeName(code int16) string {
+	if err, ok := kerr.ErrorForCode(code).(*kerr.Error); ok {
+		return err.Message
+	}
+	return "NONE"
 }
 
 // Retriable reports whether Kafka's clients try again after this error code.

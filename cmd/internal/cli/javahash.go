@@ -46,16 +46,21 @@ func JavaHash(s string) uint32 {
 }
 
 // JavaDouble is the text of Double.toString.
-func JavaDouble(d float64) string {
+func JavaDouble(d float64) string { return javaFloat(d, 64) }
+
+// JavaFloat is the text of Float.toString.
+func JavaFloat(f float32) string { return javaFloat(float64(f), 32) }
+
+func javaFloat(d float64, bits int) string {
 	switch {
 	case math.IsNaN(d):
 		return "NaN"
 	case math.IsInf(d, 0):
-		return strings.Replace(strconv.FormatFloat(d, 'f', -1, 64), "Inf", "Infinity", 1)[btoi(d > 0):]
+		return strings.Replace(strconv.FormatFloat(d, 'f', -1, bits), "Inf", "Infinity", 1)[btoi(d > 0):]
 	case d == 0 || math.Abs(d) >= 1e-3 && math.Abs(d) < 1e7:
-		return withPoint(strconv.FormatFloat(d, 'f', -1, 64))
+		return withPoint(strconv.FormatFloat(d, 'f', -1, bits))
 	}
-	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(d, 'E', -1, 64), "E")
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(d, 'E', -1, bits), "E")
 	n, _ := strconv.Atoi(exponent)
 	return withPoint(mantissa) + "E" + strconv.Itoa(n)
 }
