@@ -35,20 +35,20 @@ func (t ResourceType) String() string {
 	}
 }
 
-// definitions returns the keys of a kind as the controller knows them, nil when it knows none.
-func (t ResourceType) definitions() *Definitions {
+// list returns the definition of a list key, nil when the key is none.
+// Kafka: the controller knows no types of the keys of client metrics.
+func (t ResourceType) list(name string) *Definition {
+	var def *Definition
 	switch t {
 	case TopicResource:
-		return topicDefinitions
+		def = topicDefinitions.Lookup(name)
 	case BrokerResource:
-		return brokerDefinitions
-	case ClientMetricsResource:
-		return clientMetricsDefinitions
-	case GroupResource:
-		return groupDefinitions
-	default:
-		return &Definitions{}
+		def = brokerDefinitions.Lookup(name)
 	}
+	if def == nil || def.Type != List {
+		return nil
+	}
+	return def
 }
 
 // Op is what an IncrementalAlterConfigs request does to one key; the numbers are Kafka's.
@@ -89,8 +89,8 @@ func Apply(t ResourceType, current map[string]string, c Change) (text string, pr
 	case Delete:
 		return "", false, nil
 	case Append, Subtract:
-		def := t.definitions().Lookup(c.Name)
-		if def == nil || def.Type != List {
+		def := t.list(c.Name)
+		if def == nil {
 			return "", false, invalidConfig("Can't %s to key %s because its type is not LIST.", c.Op, c.Name)
 		}
 		if !present {

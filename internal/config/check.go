@@ -69,7 +69,7 @@ type listOptions struct {
 	allowed  []string // nil: any element
 }
 
-// list refuses duplicates and empty elements, and what o forbids.
+// list refuses empty elements, and what o forbids.
 func list(o listOptions) check {
 	return func(name string, v value) error {
 		if v.null {
@@ -80,9 +80,6 @@ func list(o listOptions) check {
 		}
 		if o.nonEmpty && len(v.list) == 0 {
 			return emptyList(name, o.allowed)
-		}
-		if hasDuplicates(v.list) {
-			return invalidConfig("Configuration '%s' values must not be duplicated.", name)
 		}
 		for _, element := range v.list {
 			if element == "" {
@@ -104,18 +101,7 @@ func emptyList(name string, allowed []string) error {
 	return invalidConfig("Configuration '%s' must not be empty. Valid values include: %s", name, valid)
 }
 
-func hasDuplicates(elements []string) bool {
-	seen := make(map[string]bool, len(elements))
-	for _, e := range elements {
-		if seen[e] {
-			return true
-		}
-		seen[e] = true
-	}
-	return false
-}
-
-// anyList allows every list without duplicates or empty elements, the empty one too.
+// anyList allows every list without empty elements, the empty one too.
 var anyList = list(listOptions{})
 
 // nonEmptyString refuses the empty text; null is allowed.
@@ -160,7 +146,7 @@ func offsetReset(name string, v value) error {
 
 // Kafka: Duration.parse, as in by_duration:P1DT2H3M4.5S.
 var isoDuration = regexp.MustCompile(`(?i)^([-+]?)P(?:([-+]?[0-9]+)D)?` +
-	`(T(?:([-+]?[0-9]+)H)?(?:([-+]?[0-9]+)M)?(?:([-+]?[0-9]+)(?:[.,][0-9]{0,9})?S)?)?$`)
+	`(T(?:([-+]?[0-9]+)H)?(?:([-+]?[0-9]+)M)?(?:([-+]?[0-9]+)(?:[.,]([0-9]{0,9}))?S)?)?$`)
 
 func validDuration(text string) bool {
 	m := isoDuration.FindStringSubmatch(text)
@@ -178,8 +164,12 @@ func validDuration(text string) bool {
 		}
 		seconds += n * unit
 	}
+	fraction := strings.Trim(m[7], "0") != ""
+	if fraction && strings.HasPrefix(m[6], "-") {
+		seconds-- // the sum lies between this second and the next
+	}
 	if m[1] == "-" {
-		seconds = -seconds
+		return seconds < 0 || seconds == 0 && !fraction
 	}
 	return seconds >= 0
 }

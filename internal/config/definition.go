@@ -69,6 +69,34 @@ type Definition struct {
 // Sensitive reports whether the value is a secret that no answer and no log line may show.
 func (d *Definition) Sensitive() bool { return d.Type == Password }
 
+// listsWithDuplicates are the list keys of which Kafka keeps elements that come twice.
+var listsWithDuplicates = []string{
+	"controller.quorum.bootstrap.servers", "controller.quorum.voters", "follower.replication.throttled.replicas",
+	"leader.replication.throttled.replicas",
+}
+
+// parse reads a value, without checking it.
+func (d *Definition) parse(text string) (value, error) {
+	v, err := parseValue(d.Name, text, d.Type)
+	if d.Type == List && !slices.Contains(listsWithDuplicates, d.Name) {
+		v.list = distinct(v.list)
+	}
+	return v, err
+}
+
+// distinct drops the elements that stood in the list before.
+func distinct(elements []string) []string {
+	kept := make([]string, 0, len(elements))
+	seen := make(map[string]bool, len(elements))
+	for _, e := range elements {
+		if !seen[e] {
+			kept = append(kept, e)
+		}
+		seen[e] = true
+	}
+	return kept
+}
+
 // Definitions are the keys of one kind of resource. They never change.
 type Definitions struct {
 	ordered []*Definition // the order in which Kafka checks them: the first bad value is the one reported

@@ -11,11 +11,11 @@ import (
 func checkDynamic(props map[string]string, perBroker bool) error {
 	names := slices.Sorted(maps.Keys(props))
 	if bad := filter(names, isStatic); bad != nil {
-		return invalidConfig("Cannot update these configs dynamically: %s", javaList(bad))
+		return invalidConfig("Cannot update these configs dynamically: %s", javaList(inJavaOrder(bad)))
 	}
 	if bad := filter(names, func(s string) bool { return slices.Contains(listenerSecurityKeys, s) }); bad != nil {
 		return invalidConfig("These security configs can be dynamically updated only per-listener using the listener "+
-			"prefix: %s", javaList(bad))
+			"prefix: %s", javaList(inJavaOrder(bad)))
 	}
 	if err := checkDynamicTypes(props); err != nil {
 		return err
@@ -25,9 +25,22 @@ func checkDynamic(props map[string]string, perBroker bool) error {
 	}
 	if bad := filter(names, isPerBroker); bad != nil {
 		return invalidConfig("Cannot update these configs at default cluster level, broker id must be specified: %s",
-			javaList(bad))
+			javaList(inJavaOrder(bad)))
 	}
 	return nil
+}
+
+// inJavaOrder sorts names as a Java HashSet of less than 13 of them does.
+func inJavaOrder(names []string) []string {
+	bucket := func(name string) uint32 {
+		var h uint32
+		for _, b := range []byte(name) {
+			h = 31*h + uint32(b)
+		}
+		return (h ^ h>>16) & 15
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return int(bucket(a)) - int(bucket(b)) })
+	return names
 }
 
 func filter(names []string, keep func(string) bool) []string {
@@ -59,12 +72,28 @@ func checkDynamicTypes(props map[string]string) error {
 		if base, ok := listenerBase(name); ok {
 			name = base
 		}
-		if !strings.HasPrefix(name, "config.providers") {
-			bases[name] = text
+		bases[name] = text
+	}
+	dropProviders(bases)
+	_, err := parseAll(dynamicBrokerDefinitions, bases)
+	return firstError(err, checkClasses(bases))
+}
+
+// dropProviders removes the settings of plugins that supply values.
+// Kafka: a dynamic change of them is stored, but neither checked nor used.
+func dropProviders(props map[string]string) {
+	maps.DeleteFunc(props, func(name, _ string) bool { return strings.HasPrefix(name, "config.providers") })
+}
+
+// checkClasses refuses Java classes that Kafka itself does not use by default: there are no others here.
+func checkClasses(props map[string]string) error {
+	for _, def := range dynamicBrokerDefinitions.ordered {
+		text, set := props[def.Name]
+		if def.Type == Class && set && (def.Null || strings.TrimSpace(text) != def.Default) {
+			return badValue(def.Name, text, fmt.Sprintf("Class %s could not be found.", text))
 		}
 	}
-	_, err := parseAll(dynamicBrokerDefinitions, bases)
-	return err
+	return nil
 }
 
 // CheckBrokerChanges is what a broker checks before it hands a change of broker configs to the controller: changes to
@@ -95,6 +124,8 @@ func (n *Node) checkBrokerProps(perBroker bool, props map[string]string) error {
 	if err := checkDynamic(props, perBroker); err != nil {
 		return err
 	}
+	props = maps.Clone(props)
+	dropProviders(props)
 	next := *n
 	if perBroker {
 		next.effective = override(override(n.static, n.dynamicDefault), props)
@@ -112,16 +143,58 @@ func (n *Node) checkBrokerProps(perBroker bool, props map[string]string) error {
 	return nil
 }
 
+// steadyThreads are the thread counts that may at most halve or double while the broker runs.
+var steadyThreads = []string{
+	"num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads",
+	"num.network.threads", "remote.log.manager.copier.thread.pool.size",
+	"remote.log.manager.expiration.thread.pool.size", "remote.log.manager.follower.thread.pool.size",
+	"remote.log.reader.threads",
+}
+
 // checkSteps checks what must not change too much while the broker runs.
 func (n *Node) checkSteps(next *Node) error {
-	for _, name := range []string{
-		"num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads",
-	} {
+	if err := firstError(n.checkReporters(next), next.checkMaxConnections()); err != nil {
+		return err
+	}
+	for _, name := range steadyThreads {
 		if err := n.checkThreadStep(next, name); err != nil {
 			return err
 		}
 	}
 	return firstError(n.checkCleanerStep(next), next.checkLocalRetention())
+}
+
+// checkReporters refuses Java classes of metric reporters, except Kafka's own.
+func (n *Node) checkReporters(next *Node) error {
+	now, then := n.list("metric.reporters"), next.list("metric.reporters")
+	own := brokerDefinitions.Lookup("metric.reporters").Default
+	if slices.Equal(now, then) || subset(then, []string{own}) {
+		return nil
+	}
+	//nolint:staticcheck // Kafka's text
+	return fmt.Errorf("Validation of dynamic config update of Set(metric.reporters) failed with class class " +
+		"kafka.server.DynamicMetricsReporters")
+}
+
+func (n *Node) checkMaxConnections() error {
+	for _, l := range n.broker.Listeners {
+		for _, name := range []string{"max.connections", "max.connection.creation.rate"} {
+			if v := n.ofListener(l, name); v <= 0 {
+				return fmt.Errorf("Invalid %s %d", name, v) //nolint:staticcheck // Kafka's text
+			}
+		}
+	}
+	return nil
+}
+
+// ofListener returns the value of an integer key that a listener may have for itself.
+func (n *Node) ofListener(l Listener, name string) int64 {
+	text, set := n.effective["listener.name."+strings.ToLower(l.Name)+"."+name]
+	v, err := parseValue(name, text, Int)
+	if !set || err != nil {
+		return n.long(name)
+	}
+	return v.i
 }
 
 func (n *Node) checkThreadStep(next *Node, name string) error {
@@ -174,4 +247,20 @@ func localWithin(name string, local int64, totalName string, total int64) error 
 	default:
 		return nil
 	}
+}
+
+// CheckBrokerName is what a broker checks of the name of a BROKER resource before anything else: "" or its own number.
+// The error is an [*Error] of [ErrInvalidRequest].
+func (n *Node) CheckBrokerName(name string) error {
+	if name == "" {
+		return nil
+	}
+	id, ok := parseInteger(name, 32)
+	if !ok {
+		return invalidRequest("Node id must be an integer, but it is: %s", name)
+	}
+	if id != int64(n.broker.NodeID) {
+		return invalidRequest("Unexpected broker id, expected %d, but received %s", n.broker.NodeID, name)
+	}
+	return nil
 }

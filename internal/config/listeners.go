@@ -72,8 +72,11 @@ func (n *Node) listenerProtocols() (map[string]string, error) {
 		}
 		protocols[strings.ToUpper(name)] = upper
 	}
-	if _, set := n.effective["listener.security.protocol.map"]; set || n.namesSecureListener() {
+	if _, set := n.effective["listener.security.protocol.map"]; set {
 		return protocols, nil
+	}
+	if secure, err := n.namesSecureListener(); secure || err != nil {
+		return protocols, err
 	}
 	for _, name := range n.list("controller.listener.names") {
 		protocols[name] = "PLAINTEXT"
@@ -81,13 +84,22 @@ func (n *Node) listenerProtocols() (map[string]string, error) {
 	return protocols, nil
 }
 
-func (n *Node) namesSecureListener() bool {
+// namesSecureListener reports whether a listener has the name of SSL or of a kind of SASL.
+func (n *Node) namesSecureListener() (bool, error) {
 	secure := func(name string) bool { return name != "PLAINTEXT" && slices.Contains(securityProtocols, name) }
-	return slices.ContainsFunc(n.list("controller.listener.names"), secure) ||
-		slices.ContainsFunc(n.list("listeners"), func(l string) bool {
-			name, _, _ := strings.Cut(l, ":")
-			return secure(strings.ToUpper(name))
-		})
+	if slices.ContainsFunc(n.list("controller.listener.names"), secure) {
+		return true, nil
+	}
+	for _, l := range n.list("listeners") {
+		name, _, ok := strings.Cut(l, ":")
+		if !ok {
+			return false, invalidConfig("Unable to parse a listener name from %s", l)
+		}
+		if secure(strings.ToUpper(name)) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // parsePairs reads KEY:VALUE,…; the last colon of a pair separates.

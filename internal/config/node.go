@@ -91,7 +91,7 @@ func (d *Definition) value(props map[string]string) (value, error) {
 		}
 		text = d.Default
 	}
-	v, err := parseValue(d.Name, text, d.Type)
+	v, err := d.parse(text)
 	if err == nil && d.check != nil && set {
 		err = d.check(d.Name, v)
 	}

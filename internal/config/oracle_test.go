@@ -5,6 +5,7 @@ package config
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,16 @@ func oracle(t *testing.T) *kgo.Client {
 	return cl
 }
 
+// ask sends a request to the one broker as it is, without the client's own routing.
+func ask(t *testing.T, cl *kgo.Client, req kmsg.Request) kmsg.Response {
+	t.Helper()
+	resp, err := cl.SeedBrokers()[0].Request(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
 func askDescribe(t *testing.T, cl *kgo.Client, kind ResourceType, name string) []Entry {
 	t.Helper()
 	req := kmsg.NewPtrDescribeConfigsRequest()
@@ -40,10 +51,7 @@ func askDescribe(t *testing.T, cl *kgo.Client, kind ResourceType, name string) [
 	r := kmsg.NewDescribeConfigsRequestResource()
 	r.ResourceType, r.ResourceName = kmsg.ConfigResourceType(kind), name
 	req.Resources = append(req.Resources, r)
-	resp, err := req.RequestWith(context.Background(), cl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := ask(t, cl, req).(*kmsg.DescribeConfigsResponse)
 	if code := resp.Resources[0].ErrorCode; code != 0 {
 		t.Fatalf("describe %v %q: error %d", kind, name, code)
 	}
@@ -84,10 +92,7 @@ func alter(t *testing.T, cl *kgo.Client, r Resource, validateOnly bool, changes 
 		rr.Configs = append(rr.Configs, cc)
 	}
 	req.Resources = append(req.Resources, rr)
-	resp, err := req.RequestWith(context.Background(), cl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := ask(t, cl, req).(*kmsg.IncrementalAlterConfigsResponse)
 	answer := resp.Resources[0]
 	if answer.ErrorMessage == nil {
 		return answer.ErrorCode, ""
@@ -142,11 +147,30 @@ func createTopic(t *testing.T, cl *kgo.Client, name string) {
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, 1, 1
 	req.Topics = append(req.Topics, topic)
 	req.TimeoutMillis = 10000
-	resp, err := req.RequestWith(context.Background(), cl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := ask(t, cl, req).(*kmsg.CreateTopicsResponse)
 	if code := resp.Topics[0].ErrorCode; code != 0 && code != 36 { // 36: it exists
 		t.Fatalf("create topic %s: error %d", name, code)
+	}
+}
+
+// TestOracleErrors asks for changes that are only checked, and compares what Kafka answers with what Validator says.
+// It wants the node of the scenario "default" in its state; with -record it writes the answers down.
+func TestOracleErrors(t *testing.T) {
+	s, n := loadScenario(t, "default")
+	cl := oracle(t)
+	createTopic(t, cl, "plain")
+	var file strings.Builder
+	for _, c := range errorCases() {
+		c.Code, c.Message = alter(t, cl, c.Resource, true, c.Changes)
+		if code, message := judge(s, n, c); code != c.Code || message != c.Message {
+			t.Errorf("%s:\n\there  %d %s\n\tKafka %d %s", c, code, message, c.Code, c.Message)
+		}
+		fmt.Fprintf(&file, "%d\t%q\t%s\n", c.Code, c.Message, c)
+	}
+	if *recordInto == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join("testdata", "refusals.tsv"), []byte(file.String()), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

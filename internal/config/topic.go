@@ -75,7 +75,7 @@ func (n *Node) topicValues(overrides map[string]string) (map[string]value, error
 		v := values[def.Name]
 		if text, set := overrides[def.Name]; set {
 			var err error
-			if v, err = parseValue(def.Name, text, def.Type); err != nil {
+			if v, err = def.parse(text); err != nil {
 				return nil, err
 			}
 			values[def.Name] = v
