@@ -188,7 +188,8 @@ func TestCleanShutdown(t *testing.T) {
 	if _, err := disk.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("still there")
 	}
-	for _, content := range []string{"", "junk", `{"version":1,"brokerEpoch":13}`, `{"version":0}`, `{"brokerEpoch":1}`, "[]"} {
+	for _, content := range []string{"", "junk", `{"version":1,"brokerEpoch":13}`, `{"version":0}`,
+		`{"brokerEpoch":1}`, "[]"} {
 		must(t, vfs.WriteFileAtomic(disk, name, []byte(content)))
 		if got, err := TakeCleanShutdown(disk, dir); err != nil || got != (CleanShutdown{true, -1}) {
 			t.Errorf("%q: %+v %v", content, got, err)

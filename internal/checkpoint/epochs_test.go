@@ -135,7 +135,9 @@ func TestEpochLookups(t *testing.T) {
 }
 
 func TestMalformedEpochs(t *testing.T) {
-	for content, line := range map[string]int{"0\n1\n0\n": 3, "0\n1\n-1 0\n": 3, "0\n1\n0 -1\n": 3, "0\n1\n0 0 0\n": 3, "x": 1} {
+	for content, line := range map[string]int{
+		"0\n1\n0\n": 3, "0\n1\n-1 0\n": 3, "0\n1\n0 -1\n": 3, "0\n1\n0 0 0\n": 3, "x": 1,
+	} {
 		_, err := OpenLeaderEpochs(disk, write(t, content))
 		var m *MalformedError
 		if !errors.As(err, &m) || m.Line != line {
@@ -178,7 +180,8 @@ func TestGoldenEpochEnds(t *testing.T) {
 			logEnd = max(logEnd, e.EndOffset)
 		}
 		for _, e := range c.EpochEnds(t) {
-			if epoch, end := l.EndOffsetFor(e.Query, logEnd); e.Error == "NONE" && (epoch != e.LeaderEpoch || end != e.EndOffset) {
+			epoch, end := l.EndOffsetFor(e.Query, logEnd)
+			if e.Error == "NONE" && (epoch != e.LeaderEpoch || end != e.EndOffset) {
 				t.Errorf("%s: epoch %d: %d, %d; want %+v", c.Name, e.Query, epoch, end, e)
 			}
 			n++

@@ -61,8 +61,8 @@ func TestFailuresLeaveEntries(t *testing.T) {
 			return err
 		}
 		o.Files = NewFileCache(disk, 2)
-		for i, length := range []func() (int, error){OpenOffsetIndex(named("index")).Len, OpenTimeIndex(named("timeindex")).Len,
-			OpenTxnIndex(named("txnindex")).Len} {
+		x, y, z = OpenOffsetIndex(named("index")), OpenTimeIndex(named("timeindex")), OpenTxnIndex(named("txnindex"))
+		for i, length := range []func() (int, error){x.Len, y.Len, z.Len} {
 			if got, err := length(); err != nil || got != want[i] {
 				t.Errorf("index %d reopened has %d entries, want %d: %v", i, got, want[i], err)
 			}

@@ -191,16 +191,18 @@ func kindOf(err error) CorruptKind {
 
 // Check tells apart what Kafka's own broker took for good.
 func TestGoldenDamage(t *testing.T) {
-	for name, want := range map[string]CorruptKind{
-		"10-crash-index-garbage-8/dir-before/10-crash-index-garbage-8-0/00000000000000000078.index":                 OutOfRange,
-		"10-crash-index-garbage-5/dir-before/10-crash-index-garbage-5-0/00000000000000000078.index":                 Torn,
-		"10-crash-index-zero-filled/dir-before/10-crash-index-zero-filled-0/00000000000000000078.index":             ZeroFilled,
-		"10-crash-timeindex-garbage-7/dir-before/10-crash-timeindex-garbage-7-0/00000000000000000078.timeindex":     Torn,
-		"10-crash-timeindex-zero-filled/dir-before/10-crash-timeindex-zero-filled-0/00000000000000000078.timeindex": ZeroFilled,
-		"10-crash-timeindex-backwards/dir-before/10-crash-timeindex-backwards-0/00000000000000000078.timeindex":     NotIncreasing,
-		"10-crash-txnindex-truncated/dir-before/10-crash-txnindex-truncated-0/00000000000000000000.txnindex":        Torn,
+	for damaged, want := range map[string]CorruptKind{
+		"10-crash-index-garbage-8/00000000000000000078.index":           OutOfRange,
+		"10-crash-index-garbage-5/00000000000000000078.index":           Torn,
+		"10-crash-index-zero-filled/00000000000000000078.index":         ZeroFilled,
+		"10-crash-timeindex-garbage-7/00000000000000000078.timeindex":   Torn,
+		"10-crash-timeindex-zero-filled/00000000000000000078.timeindex": ZeroFilled,
+		"10-crash-timeindex-backwards/00000000000000000078.timeindex":   NotIncreasing,
+		"10-crash-txnindex-truncated/00000000000000000000.txnindex":     Torn,
 	} {
-		o := goldenOptions(t, filepath.Join(golden.Dir(), name))
+		dir, file := filepath.Split(damaged)
+		name := filepath.Join(golden.Load(t, filepath.Clean(dir)).TreePath(t, golden.Before), file)
+		o := goldenOptions(t, name)
 		var err error
 		switch filepath.Ext(name) {
 		case ".index":

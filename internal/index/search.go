@@ -24,14 +24,15 @@ func (t *table[E]) search(s state[E], key func(E) int64, target int64, up bool) 
 	if s.n == 0 {
 		return -1, nil
 	}
+	r := t.reader(s)
 	warm := max(0, s.n-1-warmBytes/t.entrySize)
-	first, err := t.at(s, warm)
+	first, err := r.at(warm)
 	if err != nil {
 		return 0, err
 	}
 	lo, hi := warm, s.n-1
 	if key(first) >= target {
-		if first, err = t.at(s, 0); err != nil {
+		if first, err = r.at(0); err != nil {
 			return 0, err
 		}
 		if key(first) > target {
@@ -42,7 +43,7 @@ func (t *table[E]) search(s state[E], key func(E) int64, target int64, up bool) 
 		}
 		lo, hi = 0, warm
 	}
-	i, exact, err := t.bisect(s, key, target, lo, hi)
+	i, exact, err := r.bisect(key, target, lo, hi)
 	if err != nil || exact || !up {
 		return i, err
 	}
@@ -54,10 +55,10 @@ func (t *table[E]) search(s state[E], key func(E) int64, target int64, up bool) 
 
 // bisect finds the last entry in [lo, hi] whose key is ≤ target, given that the
 // key of lo is; exact when it equals.
-func (t *table[E]) bisect(s state[E], key func(E) int64, target, lo, hi int64) (i int64, exact bool, err error) {
+func (r *reader[E]) bisect(key func(E) int64, target, lo, hi int64) (i int64, exact bool, err error) {
 	for lo < hi {
 		mid := (lo + hi + 1) / 2
-		e, err := t.at(s, mid)
+		e, err := r.at(mid)
 		if err != nil {
 			return 0, false, err
 		}
@@ -70,6 +71,6 @@ func (t *table[E]) bisect(s state[E], key func(E) int64, target, lo, hi int64) (
 			return mid, true, nil
 		}
 	}
-	e, err := t.at(s, lo)
+	e, err := r.at(lo)
 	return lo, err == nil && key(e) == target, err
 }

@@ -191,21 +191,47 @@ func (t *table[E]) fullSize() int64 { return t.o.MaxSizeBytes / t.entrySize * t.
 func (t *table[E]) capacity(s state[E]) int64 { return s.sizeBytes / t.entrySize }
 
 // at reads entry i of a state, 0 ≤ i < s.n, through the cache.
-func (t *table[E]) at(s state[E], i int64) (E, error) {
-	var zero E
-	perPage := pageBytes / t.entrySize
-	key := pageKey{s.generation, i / perPage}
-	from := i % perPage * t.entrySize
-	to := from + t.entrySize
-	data, ok := t.o.Pages.get(key, int(to))
-	if !ok {
-		data = make([]byte, min(s.n-key.page*perPage, perPage)*t.entrySize)
-		if err := t.readFull(data, key.page*perPage*t.entrySize); err != nil {
-			return zero, err
+func (t *table[E]) at(s state[E], i int64) (E, error) { return t.reader(s).at(i) }
+
+// reader reads entries of one state. It asks the cache once for entries of one
+// page that follow each other.
+type reader[E entry[E]] struct {
+	t    *table[E]
+	s    state[E]
+	page int64 // number of the page in data
+	data []byte
+}
+
+func (t *table[E]) reader(s state[E]) *reader[E] { return &reader[E]{t: t, s: s} }
+
+// at reads entry i, 0 ≤ i < s.n.
+func (r *reader[E]) at(i int64) (e E, err error) {
+	size := r.t.entrySize
+	perPage := pageBytes / size
+	page, from := i/perPage, i%perPage*size
+	if r.page != page || int64(len(r.data)) < from+size {
+		if r.data, err = r.t.page(r.s, page, from+size); err != nil {
+			return e, err
 		}
-		t.o.Pages.put(key, data)
+		r.page = page
 	}
-	return zero.decode(data[from:to], t.o.BaseOffset), nil
+	return e.decode(r.data[from:from+size], r.t.o.BaseOffset), nil
+}
+
+// page returns a page, of need bytes at least and none behind the state's entries
+// unless the cache has them.
+func (t *table[E]) page(s state[E], page, need int64) ([]byte, error) {
+	key := pageKey{s.generation, page}
+	if data, ok := t.o.Pages.get(key, int(need)); ok {
+		return data, nil
+	}
+	perPage := pageBytes / t.entrySize
+	data := make([]byte, min(s.n-page*perPage, perPage)*t.entrySize)
+	if err := t.readFull(data, page*perPage*t.entrySize); err != nil {
+		return nil, err
+	}
+	t.o.Pages.put(key, data)
+	return data, nil
 }
 
 // readFull reads exactly len(p) bytes; a file that ends before is damaged.

@@ -85,12 +85,13 @@ func (x *TxnIndex) Append(a AbortedTxn) error {
 func (x *TxnIndex) Collect(from, to int64) (txns []AbortedTxn, done bool, err error) {
 	err = x.read(func(s state[txnEntry]) error {
 		txns, done = nil, false
-		start, err := x.firstEndingAt(s, from)
+		r := x.reader(s)
+		start, err := firstEndingAt(r, from)
 		if err != nil {
 			return err
 		}
 		for i := start; i < s.n; i++ {
-			e, err := x.entry(s, i)
+			e, err := x.entry(r, i)
 			if err != nil {
 				return err
 			}
@@ -110,13 +111,13 @@ func (x *TxnIndex) Collect(from, to int64) (txns []AbortedTxn, done bool, err er
 // firstEndingAt is the number of the first entry with LastOffset ≥ offset, s.n
 // when there is none. The entries before it cannot end a search: their
 // LastStableOffset is ≤ LastOffset+1 ≤ offset.
-func (x *TxnIndex) firstEndingAt(s state[txnEntry], offset int64) (int64, error) {
+func firstEndingAt(r *reader[txnEntry], offset int64) (int64, error) {
 	var failed error
-	i := sort.Search(int(s.n), func(i int) bool {
+	i := sort.Search(int(r.s.n), func(i int) bool {
 		if failed != nil {
 			return true
 		}
-		e, err := x.at(s, int64(i))
+		e, err := r.at(int64(i))
 		failed = err
 		return err != nil || e.LastOffset >= offset
 	})
@@ -124,8 +125,8 @@ func (x *TxnIndex) firstEndingAt(s state[txnEntry], offset int64) (int64, error)
 }
 
 // entry reads entry i and checks its version.
-func (x *TxnIndex) entry(s state[txnEntry], i int64) (txnEntry, error) {
-	e, err := x.at(s, i)
+func (x *TxnIndex) entry(r *reader[txnEntry], i int64) (txnEntry, error) {
+	e, err := r.at(i)
 	if err == nil && e.version > txnVersion {
 		err = &CorruptError{Name: x.Name(), Entry: i, Kind: BadVersion, Reason: fmt.Sprintf("version %d", e.version)}
 	}
@@ -136,8 +137,9 @@ func (x *TxnIndex) entry(s state[txnEntry], i int64) (txnEntry, error) {
 func (x *TxnIndex) All() (txns []AbortedTxn, err error) {
 	err = x.read(func(s state[txnEntry]) error {
 		txns = nil
+		r := x.reader(s)
 		for i := range s.n {
-			e, err := x.entry(s, i)
+			e, err := x.entry(r, i)
 			if err != nil {
 				return err
 			}
@@ -151,7 +153,7 @@ func (x *TxnIndex) All() (txns []AbortedTxn, err error) {
 // Truncate drops the entries whose LastOffset is ≥ offset, and cuts the file.
 func (x *TxnIndex) Truncate(offset int64) error {
 	return x.write(func(s state[txnEntry]) error {
-		n, err := x.firstEndingAt(s, offset)
+		n, err := firstEndingAt(x.reader(s), offset)
 		if err != nil || n == s.n {
 			return err
 		}

@@ -63,7 +63,8 @@ type InvalidTxnStateError struct {
 
 // Error is Kafka's text.
 func (e *InvalidTxnStateError) Error() string {
-	return fmt.Sprintf("Expected transactional write from producer %d at offset (offset=%d, segment=[%d:%d]) in partition %s",
+	return fmt.Sprintf("Expected transactional write from producer %d at offset (offset=%d, segment=[%d:%d]) "+
+		"in partition %s",
 		e.ProducerID, e.Offset, e.SegmentBase, e.Pos, e.partition())
 }
 
@@ -76,7 +77,8 @@ type TransactionCoordinatorFencedError struct {
 
 // Error is Kafka's text.
 func (e *TransactionCoordinatorFencedError) Error() string {
-	return fmt.Sprintf("Invalid coordinator epoch for producerId %d at offset %d in partition %s: %d (zombie), %d (current)",
+	return fmt.Sprintf("Invalid coordinator epoch for producerId %d at offset %d in partition %s: "+
+		"%d (zombie), %d (current)",
 		e.ProducerID, e.Offset, e.partition(), e.Epoch, e.KnownEpoch)
 }
 

@@ -93,7 +93,8 @@ func TestReadErrorIsNotDamage(t *testing.T) {
 	replayTo(t, m, 4)
 	_, _, err := m.Snapshot(true)
 	must(t, err)
-	failing := faultfs.Wrap(disk, &faultfs.Nth{N: 1, Match: func(op faultfs.Op, _ string) bool { return op == faultfs.ReadAt }})
+	reads := func(op faultfs.Op, _ string) bool { return op == faultfs.ReadAt }
+	failing := faultfs.Wrap(disk, &faultfs.Nth{N: 1, Match: reads})
 	if err := diskManager(t, failing, 4).TruncateAndReload(0, 9, 0); err == nil {
 		t.Error("no error")
 	}

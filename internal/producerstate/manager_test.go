@@ -69,7 +69,9 @@ func TestSequences(t *testing.T) {
 			t.Errorf("sequence %d: %+v %v", seq, s, ok)
 		}
 	}
-	for name, b := range map[string]Batch{"too old": data(9, 0, 7, 1, 8), "gap": data(9, 0, 14, 1, 8), "overlap": data(9, 0, 12, 2, 8)} {
+	for name, b := range map[string]Batch{
+		"too old": data(9, 0, 7, 1, 8), "gap": data(9, 0, 14, 1, 8), "overlap": data(9, 0, 12, 2, 8),
+	} {
 		if _, ok := m.Duplicate(b); ok {
 			t.Errorf("%s: taken for a duplicate", name)
 		}
@@ -117,13 +119,16 @@ func TestErrorTexts(t *testing.T) {
 	}{
 		{Client, data(7, 4, 5, 1, 9), "Out of order sequence number for producer 7 at offset 9 in partition orders-3: " +
 			"5 (incoming seq. number), 2 (current end sequence number)"},
-		{Client, data(7, 5, 1, 1, 9), "Invalid sequence number for new epoch of producer 7at offset 9 in partition orders-3: " +
-			"5 (request epoch), 1 (seq. number), 4 (current producer epoch)"},
-		{Client, data(7, 3, 3, 1, 9), "Epoch of producer 7 at offset 9 in orders-3 is 3, which is < the last seen epoch 4 (TV-1)"},
-		{Coordinator, end(7, 3, 9, false, 0), "Epoch of producer 7 at offset 9 in orders-3 is 3, which is < the last seen epoch 4 (TV0)"},
+		{Client, data(7, 5, 1, 1, 9), "Invalid sequence number for new epoch of producer 7at offset 9 " +
+			"in partition orders-3: 5 (request epoch), 1 (seq. number), 4 (current producer epoch)"},
+		{Client, data(7, 3, 3, 1, 9),
+			"Epoch of producer 7 at offset 9 in orders-3 is 3, which is < the last seen epoch 4 (TV-1)"},
+		{Coordinator, end(7, 3, 9, false, 0),
+			"Epoch of producer 7 at offset 9 in orders-3 is 3, which is < the last seen epoch 4 (TV0)"},
 		{Coordinator, v2, "Epoch of producer 8 at offset 9 in orders-3 is 4, which is <= the last seen epoch 4 (TV2)"},
-		{Coordinator, end(8, 4, 9, false, 5), "Invalid coordinator epoch for producerId 8 at offset 9 in partition orders-3: " +
-			"5 (zombie), 6 (current)"},
+		{Coordinator, end(8, 4, 9, false, 5),
+			"Invalid coordinator epoch for producerId 8 at offset 9 in partition orders-3: " +
+				"5 (zombie), 6 (current)"},
 		{Client, data(8, 4, 2, 1, 9), "Expected transactional write from producer 8 at offset " +
 			"(offset=9, segment=[-1:-1]) in partition orders-3"},
 	} {
@@ -185,7 +190,9 @@ func TestUpdateIsAtomic(t *testing.T) {
 func TestTransactions(t *testing.T) {
 	m := newTest(t)
 	const a, b = 100, 200
-	for _, batch := range []Batch{txn(data(a, 0, 0, 1, 0)), txn(data(b, 0, 0, 1, 1)), txn(data(a, 0, 1, 1, 3)), txn(data(b, 0, 1, 1, 4))} {
+	for _, batch := range []Batch{
+		txn(data(a, 0, 0, 1, 0)), txn(data(b, 0, 0, 1, 1)), txn(data(a, 0, 1, 1, 3)), txn(data(b, 0, 1, 1, 4)),
+	} {
 		must(t, appendAs(m, Client, batch))
 	}
 	unstable := func(want int64) {
@@ -443,7 +450,8 @@ func TestRuler(t *testing.T) {
 	e.setEpoch(3)
 	e.addBatch(StoredBatch{LastSequence: 0, LastOffset: 10, OffsetDelta: 0})
 	e.LastTimestamp = 0x1a22a7ae652
-	const want = "00019220bd620000000100000000000015b3000300000000000000000000000a00000000000001a22a7ae652ffffffffffffffffffffffff"
+	const want = "00019220bd620000000100000000000015b3000300000000" +
+		"000000000000000a00000000000001a22a7ae652ffffffffffffffffffffffff"
 	if got := EncodeSnapshot([]Entry{e}); hexOf(got) != want {
 		t.Errorf("%x", got)
 	}
