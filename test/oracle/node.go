@@ -55,7 +55,7 @@ func (k *Kafka) Start(t testing.TB, o NodeOptions) *Node {
 	if _, err := os.Stat(filepath.Join(o.Dir, "meta.properties")); err != nil {
 		k.MustTool(t, "kafka-storage", "format", "-t", ClusterID, "-c", config)
 	}
-	args := k.java(k.serverLog, []string{"-Xmx512m", "-Xms192m"}, "guard", "kafka.Kafka", config)
+	args := k.java(k.serverLog, []string{"-Xmx512m", "-Xms192m"}, "Runner", "guard", "kafka.Kafka", config)
 	n.Process = proc.Start(t, "kafka-"+k.Version, "java", args...)
 	n.WaitListening(t, n.Addr)
 	WaitReady(t, n.Process, n.Addr)
@@ -108,13 +108,19 @@ func (n *Node) Restart(t testing.TB, settings map[string]string) *Node {
 	return n.Kafka.Start(t, NodeOptions{Dir: n.Dir, Port: number, Properties: settings})
 }
 
-var complaint = regexp.MustCompile(`^\[[^]]*\] (ERROR|FATAL) `)
+var (
+	complaint = regexp.MustCompile(`^\[[^]]*\] (ERROR|FATAL) `)
+	busy      = regexp.MustCompile(`Exceptionally slow controller event`) // says that the machine is slow, no more
+)
 
 // Errors returns the lines that the node logged as errors.
-func (n *Node) Errors() []string {
+func (n *Node) Errors() []string { return Errors(n.Log()) }
+
+// Errors returns the lines of a Kafka server's log that are errors.
+func Errors(log string) []string {
 	var out []string
-	for _, line := range strings.Split(n.Log(), "\n") {
-		if complaint.MatchString(line) {
+	for _, line := range strings.Split(log, "\n") {
+		if complaint.MatchString(line) && !busy.MatchString(line) {
 			out = append(out, line)
 		}
 	}

@@ -203,11 +203,11 @@ func (k *Kafka) compile(dir string) error {
 	return nil
 }
 
-// java returns the arguments of a JVM that runs Runner with the log settings given.
-func (k *Kafka) java(log string, heap []string, args ...string) []string {
+// java returns the arguments of a JVM that runs a main class with the log settings given.
+func (k *Kafka) java(log string, heap []string, main string, args ...string) []string {
 	all := append([]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"}, heap...)
 	all = append(all, "-Dlog4j2.configurationFile="+log+".log4j2.properties", "-Dlog4j2.disable.jmx=true",
 		"-Dlog4j.configuration=file:"+log+".log4j.properties", "-Dfile.encoding=UTF-8",
-		"-cp", k.classes+string(os.PathListSeparator)+filepath.Join(k.libs, "*"), "Runner")
+		"-cp", k.classes+string(os.PathListSeparator)+filepath.Join(k.libs, "*"), main)
 	return append(all, args...)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -87,8 +88,16 @@ func (k *Kafka) MustTool(t testing.TB, name string, args ...string) string {
 // OwnProcess runs a tool in a JVM of its own: for measuring it, and for tools that must see a signal.
 func (k *Kafka) OwnProcess(t testing.TB, name string, args ...string) proc.Result {
 	t.Helper()
-	all := k.java(k.toolsLog, []string{"-Xmx256m"}, append([]string{"guard", classes[name][len(classes[name])-1]}, args...)...)
-	return proc.Run(t, "", "java", all...)
+	names := classes[name]
+	var result proc.Result
+	for _, main := range names { // the JVM itself says when it does not know a name
+		result = proc.Run(t, "", "java", k.java(k.toolsLog, []string{"-Xmx256m"}, main, args...)...)
+		if !strings.Contains(result.Stderr, "Could not find or load main class") {
+			return result
+		}
+	}
+	t.Fatalf("%s %q: %+v", name, args, result)
+	return result
 }
 
 // runner is the JVM that runs tools.
@@ -106,7 +115,7 @@ func (k *Kafka) start() (*runner, error) {
 	if k.runner != nil {
 		return k.runner, nil
 	}
-	cmd := exec.Command("java", k.java(k.toolsLog, []string{"-Xmx512m", "-Xms64m"}, "tools")...)
+	cmd := exec.Command("java", k.java(k.toolsLog, []string{"-Xmx512m", "-Xms64m"}, "Runner", "tools")...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

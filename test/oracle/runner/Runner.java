@@ -95,12 +95,8 @@ public final class Runner {
         }
     }
 
-    /** Ends a call as System.exit ends a process: hooks run, the calling thread never goes on. */
-    private static void exit(int status, String message) {
-        Call c = Call.current();
-        if (c == null) {
-            Runtime.getRuntime().halt(status);
-        }
+    /** Ends a call as the JVM ends a process: its shutdown hooks run first. */
+    private static void end(Call c, int status) {
         List<Runnable> hooks;
         synchronized (c.hooks) {
             hooks = new ArrayList<>(c.hooks);
@@ -111,12 +107,23 @@ public final class Runner {
             t.setDaemon(true);
             t.start();
             try {
-                t.join(3000);
+                t.join(10000);
             } catch (InterruptedException e) {
                 break;
             }
         }
+        System.out.flush();
+        System.err.flush();
         c.finish(status);
+    }
+
+    /** Stands for System.exit: the calling thread never goes on. */
+    private static void exit(int status, String message) {
+        Call c = Call.current();
+        if (c == null) {
+            Runtime.getRuntime().halt(status);
+        }
+        end(c, status);
         while (true) {
             try {
                 Thread.sleep(Long.MAX_VALUE);
@@ -150,9 +157,7 @@ public final class Runner {
             e.printStackTrace();
             status = 127;
         }
-        System.out.flush();
-        System.err.flush();
-        call.finish(status);
+        end(call, status);
     }
 
     private static byte[] blob(DataInputStream in) throws IOException {
