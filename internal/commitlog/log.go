@@ -67,7 +67,15 @@ func (v *view) floor(offset int64) int {
 	return lo - 1
 }
 
-// endOf is the position behind the last visible batch of segment i.
+// readableEnd is the position behind the last visible batch of segment i.
+func (v *view) readableEnd(i int) (int64, error) {
+	if i == len(v.segments)-1 {
+		return v.endPos, nil
+	}
+	return v.segments[i].ReadableSize()
+}
+
+// endOf is the length of segment i in bytes.
 func (v *view) endOf(i int) (int64, error) {
 	if i == len(v.segments)-1 {
 		return v.endPos, nil

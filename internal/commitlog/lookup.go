@@ -126,7 +126,7 @@ func (l *Log) searchSegment(v *view, i int, ts, from int64, trace *Trace) (Found
 		return Found{}, false, errGone
 	}
 	defer s.Release()
-	end, err := v.endOf(i)
+	end, err := v.readableEnd(i)
 	if err != nil {
 		return Found{}, false, err
 	}
@@ -175,7 +175,7 @@ func (l *Log) searchMax(v *view) (Found, bool, error) {
 		return Found{}, false, errGone
 	}
 	defer s.Release()
-	end, err := v.endOf(i)
+	end, err := v.readableEnd(i)
 	if err != nil {
 		return Found{}, false, err
 	}

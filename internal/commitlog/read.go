@@ -104,7 +104,7 @@ func (l *Log) readSegment(v *view, i int, offset, upTo int64, o ReadOptions) (ou
 			s.Release()
 		}
 	}()
-	end, err := v.endOf(i)
+	end, err := v.readableEnd(i)
 	if err != nil {
 		return out, false, err
 	}

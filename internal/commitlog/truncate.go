@@ -93,8 +93,15 @@ func (l *Log) dropSnapshot(offset int64) error {
 	return nil
 }
 
-// afterTruncation brings what depends on the log's end in line with it.
+// afterTruncation brings what depends on the log's end in line with it, and makes the truncation durable: records that
+// come back after a power loss would contradict those that the leader sent since.
 func (l *Log) afterTruncation(offset int64) error {
+	if err := l.view.Load().active().Flush(); err != nil {
+		return err
+	}
+	if err := l.o.FS.SyncDir(l.Dir()); err != nil {
+		return err
+	}
 	l.epochs.TruncateFromEnd(offset)
 	if err := l.epochs.Flush(); err != nil {
 		return err

@@ -34,7 +34,31 @@ func (s *Segment) ready() error {
 		return s.rebuild(reason)
 	}
 	s.verified.Store(true)
+	return s.checkTail()
+}
+
+// checkTail looks at the last index interval of a segment that was there at the start. Bytes behind its last batch, which
+// no reader could get past, count no longer as a part of the segment. The file keeps them.
+func (s *Segment) checkTail() error {
+	size, err := s.Size()
+	if err != nil {
+		return err
+	}
+	_, pos, damage, err := s.End(size)
+	if err != nil || damage == nil {
+		return err
+	}
+	s.env.Logger.Error("a segment ends with bytes that are no batch; readers go on behind it", "error", damage)
+	s.size.CompareAndSwap(size, pos)
 	return nil
+}
+
+// ReadableSize is Size without the bytes at the end that are no batch. It looks the segment over at its first use.
+func (s *Segment) ReadableSize() (int64, error) {
+	if err := s.ready(); err != nil {
+		return 0, err
+	}
+	return s.Size()
 }
 
 func (s *Segment) checkOffsets() error {
@@ -131,6 +155,10 @@ func (s *Segment) rebuild(reason string) error {
 	}
 	s.verified.Store(true)
 	s.trusted.Store(true)
+	if sc.Err() != nil {
+		s.env.Logger.Error("a segment ends with bytes that are no batch; readers go on behind it", "error", sc.Err())
+		s.size.Store(sc.End())
+	}
 	return nil
 }
 
