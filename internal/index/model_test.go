@@ -2,10 +2,13 @@ package index
 
 import (
 	"os"
+	"path/filepath"
 	"sort"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tidemark/test/golden"
 )
 
 // Random operations on an offset index, with caches too small to be of use, agree
@@ -84,7 +87,7 @@ func FuzzIndexFiles(f *testing.F) {
 	for _, name := range []string{"01-seed-demo/dir/01-seed-demo-0/00000000000000000000.index",
 		"01-seed-demo/dir/01-seed-demo-0/00000000000000000000.timeindex",
 		"06-transactions/dir/06-transactions-0/00000000000000000048.txnindex"} {
-		data, err := os.ReadFile("../../test/golden/data/" + name)
+		data, err := os.ReadFile(filepath.Join(golden.Dir(), name))
 		if err != nil {
 			f.Fatal(err)
 		}
