@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Broker is the settings of a broker that the program obeys, resolved and in Go types. A time that Kafka holds in ms, s,
-// minutes or hours is a Duration; one too long for a Duration is the longest Duration. Sizes are bytes.
+// Broker is the settings of a broker that the program obeys, resolved and in Go types. A time that Kafka holds in ms,
+// s, minutes or hours is a Duration; one too long for a Duration is the longest Duration. Sizes are bytes.
 type Broker struct {
 	NodeID       int32
 	ProcessRoles []string // broker, controller

@@ -25,11 +25,13 @@ func valuesToTry(t Type) []string {
 			"2147483648", "9223372036854775808", "32768",
 		}
 	case Double:
-		return []string{"", "x", "0", "1", "-0.1", "1.1", ".5", "5.", "1d", "0x1p-1", "NaN", "nan", "Infinity", "inf", "1e400"}
+		return []string{
+			"", "x", "0", "1", "-0.1", "1.1", ".5", "5.", "1d", "0x1p-1", "NaN", "nan", "Infinity", "inf", "1e400",
+		}
 	case List:
 		return []string{
-			"", ",", "a", "a,", "a,,b", "a, a", "delete", " compact\t,  delete ", "COMPACT", "delete,x", "*", "0:1, 2:3", "0:1,*",
-			"*,*", "PLAINTEXT://:1",
+			"", ",", "a", "a,", "a,,b", "a, a", "delete", " compact\t,  delete ", "COMPACT", "delete,x", "*",
+			"0:1, 2:3", "0:1,*", "*,*", "PLAINTEXT://:1",
 		}
 	case String:
 		return []string{"", " ", "x", "Producer", " gzip ", "LogAppendTime", "latest", "read_committed", "required"}

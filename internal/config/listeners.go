@@ -134,7 +134,8 @@ func perIPOverrides(text string) (map[string]int32, error) {
 	}
 	if invalid != nil {
 		slices.Sort(invalid)
-		return nil, invalidConfig("max.connections.per.ip.overrides contains invalid addresses : %s", strings.Join(invalid, ","))
+		return nil, invalidConfig("max.connections.per.ip.overrides contains invalid addresses : %s",
+			strings.Join(invalid, ","))
 	}
 	return limits, nil
 }

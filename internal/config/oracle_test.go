@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,6 +99,47 @@ func alter(t *testing.T, cl *kgo.Client, r Resource, validateOnly bool, changes 
 		return answer.ErrorCode, ""
 	}
 	return answer.ErrorCode, *answer.ErrorMessage
+}
+
+// TestOracleDescribe compares every entry of the broker and of a topic with those of a node that is given what Kafka
+// names as the sources.
+func TestOracleDescribe(t *testing.T) {
+	cl := oracle(t)
+	createTopic(t, cl, "config-described")
+	want := askDescribe(t, cl, BrokerResource, oracleID(t, cl))
+	levels := map[Source]map[string]string{
+		SourceStaticBroker: {}, SourceDynamicDefaultBroker: {}, SourceDynamicBroker: {},
+	}
+	for _, e := range want {
+		for _, s := range e.Synonyms {
+			if level, ok := levels[s.Source]; ok && s.Value != nil {
+				level[s.Name] = *s.Value
+			} else if ok {
+				level[s.Name] = "a secret"
+			}
+		}
+	}
+	n, err := NewNode(levels[SourceStaticBroker])
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, refused := n.WithDynamic(levels[SourceDynamicDefaultBroker], levels[SourceDynamicBroker])
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	compareLines(t, toLines(n.DescribeBroker()), toLines(want))
+	got, err := n.DescribeTopic(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareLines(t, toLines(got), toLines(askDescribe(t, cl, TopicResource, "config-described")))
+}
+
+// oracleID returns the number of the one broker.
+func oracleID(t *testing.T, cl *kgo.Client) string {
+	t.Helper()
+	resp := ask(t, cl, kmsg.NewPtrMetadataRequest()).(*kmsg.MetadataResponse)
+	return strconv.Itoa(int(resp.Brokers[0].NodeID))
 }
 
 // TestOracleRecord brings a Kafka into the state of a scenario and writes down what it answers.

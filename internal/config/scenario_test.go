@@ -47,7 +47,7 @@ func loadScenario(t *testing.T, name string) (scenario, *Node) {
 	return s, n
 }
 
-func readFile(t *testing.T, path ...string) []byte {
+func readFile(t testing.TB, path ...string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(path...))
 	if err != nil {
