@@ -82,10 +82,6 @@ func FetchError(index int32, code int16) FetchPartitionResponse {
 	}
 }
 
-// SizeBytes is the number of bytes that the body takes on the wire, records
-// included.
-func (r *FetchResponse) SizeBytes(version int16) int64 { return r.Encode(version).SizeBytes() }
-
 // Encode gives the body in the form of a version. Everything but the records
 // is in one new buffer; the records are those of the response, not copied, so
 // what they alias must stay until the response was released.

@@ -430,7 +430,7 @@ func TestFetchResponseAllVersions(t *testing.T) {
 				if !bytes.Equal(got, want) {
 					t.Fatalf("got\n%x want\n%x", got, want)
 				}
-				if size := r.SizeBytes(version); size != int64(len(want)) {
+				if size := parts.SizeBytes(); size != int64(len(want)) {
 					t.Fatalf("size %d, want %d", size, len(want))
 				}
 				bound, n := r.headerBound()

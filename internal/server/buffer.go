@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// Buffers of up to 1 MiB come from pools by powers of two; larger ones are
+// Buffers of up to 2 MiB come from pools by powers of two; larger ones are
 // made to measure and left to the garbage collector.
 const (
 	minClass = 10 // 1 KiB
-	maxClass = 20 // 1 MiB
+	maxClass = 21 // 2 MiB
 )
 
 // buffer is a piece of memory that goes back to its pool with free.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -305,10 +306,16 @@ func (c *conn) report() {
 	reason, err := c.reason, c.err
 	c.mu.Unlock()
 	c.srv.opts.Metrics.ConnectionClosed(c.listener.Name, reason)
-	attrs := []any{"listener", c.listener.Name, "client", c.info.Remote, "reason", reason.String(), "error", err}
-	if reason.ordinary() {
-		c.srv.opts.Logger.Debug("connection closed", attrs...)
-		return
+	attrs := []any{"listener", c.listener.Name, "client", c.info.Remote, "reason", reason.String()}
+	if err != nil {
+		attrs = append(attrs, "error", err)
 	}
-	c.srv.opts.Logger.Warn("connection closed", attrs...)
+	level := slog.LevelWarn
+	switch {
+	case reason.ordinary():
+		level = slog.LevelDebug
+	case reason == HandlerPanicked:
+		level = slog.LevelError
+	}
+	c.srv.opts.Logger.Log(context.Background(), level, "connection closed", attrs...)
 }

@@ -25,13 +25,10 @@ const (
 	nextChunk = 64 << 10
 	// maxTrusted is the size up to which a frame is given all its memory at
 	// once when the connection has completed one as large before.
-	maxTrusted = 1 << 20
+	maxTrusted = 2 << 20
 )
 
-var (
-	errTruncated = errors.New("connection ended inside a frame")
-	errIdle      = errors.New("idle")
-)
+var errTruncated = errors.New("connection ended inside a frame")
 
 // oversizedError is a size that is negative or above the limit.
 type oversizedError struct{ size, limit int32 }

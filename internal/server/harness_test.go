@@ -62,10 +62,12 @@ func (e *events) note(f func()) {
 	e.changed = make(chan struct{})
 }
 
-func (e *events) ConnectionOpened(string)                  { e.note(func() { e.opened++ }) }
-func (e *events) ConnectionRefused(string)                 { e.note(func() { e.refused++ }) }
-func (e *events) HandlerPanic(int16)                       { e.note(func() { e.panics++ }) }
-func (e *events) ConnectionClosed(_ string, r CloseReason) { e.note(func() { e.closed = append(e.closed, r) }) }
+func (e *events) ConnectionOpened(string)  { e.note(func() { e.opened++ }) }
+func (e *events) ConnectionRefused(string) { e.note(func() { e.refused++ }) }
+func (e *events) HandlerPanic(int16)       { e.note(func() { e.panics++ }) }
+func (e *events) ConnectionClosed(_ string, r CloseReason) {
+	e.note(func() { e.closed = append(e.closed, r) })
+}
 
 // Write takes a line of the log.
 func (e *events) Write(p []byte) (int, error) {

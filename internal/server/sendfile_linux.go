@@ -45,6 +45,8 @@ func sendfile(to syscall.RawConn, fd uintptr, pos, n int64) (int64, error) {
 	return sent, err
 }
 
+var pageSize = int64(os.Getpagesize())
+
 // noCachestat is set when the kernel (before 6.5) or the file system lacks the
 // call.
 var noCachestat atomic.Bool
@@ -58,8 +60,7 @@ func resident(fd uintptr, pos, n int64) bool {
 		in.Off, in.Len = uint64(pos), uint64(n)
 		err := unix.Cachestat(uint(fd), &in, &out, 0)
 		if err == nil {
-			page := int64(os.Getpagesize())
-			return out.Cache >= uint64((pos+n-1)/page-pos/page+1)
+			return out.Cache >= uint64((pos+n-1)/pageSize-pos/pageSize+1)
 		}
 		noCachestat.Store(err == unix.ENOSYS)
 	}

@@ -261,23 +261,58 @@ func TestConnectionsInTotal(t *testing.T) {
 	c.send(request(1))
 }
 
-func TestIdleTimeout(t *testing.T) {
-	const idle = 30 * time.Millisecond
+// pastAfterwards is a clock that goes back far enough, once told, that every
+// deadline set then has passed.
+type pastAfterwards struct{ past atomic.Bool }
+
+func (c *pastAfterwards) now() time.Time {
+	if c.past.Load() {
+		return time.Now().Add(-time.Hour)
+	}
+	return time.Now()
+}
+
+// A connection that waits for an answer is not idle.
+func TestWaitingIsNotIdle(t *testing.T) {
+	var clock pastAfterwards
+	answer := make(chan func(protocol.Response), 1)
+	s := start(t, func(_ context.Context, _ *protocol.Request, reply func(protocol.Response)) {
+		clock.past.Store(true) // for the reads from now on
+		answer <- reply
+	}, func(o *Options) { o.Now = clock.now })
+	c := s.dial(t)
+	c.send(request(1))
+	reply := <-answer
+	for before := s.Wakeups(); s.Wakeups() < before+3; { // timed out a few times
+		time.Sleep(time.Millisecond)
+	}
+	clock.past.Store(false) // for the write
+	reply(protocol.Response{})
+	c.receive()
+}
+
+func TestIdleConnectionEnds(t *testing.T) {
+	var clock pastAfterwards
 	s := start(t, func(_ context.Context, r *protocol.Request, reply func(protocol.Response)) {
-		go func() {
-			time.Sleep(4 * idle)
-			reply(protocol.Response{})
-		}()
-	}, func(o *Options) { o.IdleTimeout = idle })
-	waiting := s.dial(t)
-	waiting.send(request(1))
-	waiting.receive() // a connection that waits for an answer is not idle
-	waiting.ended()
+		reply(protocol.Response{NoReply: true})
+		clock.past.Store(true)
+	}, func(o *Options) { o.Now = clock.now })
+	c := s.dial(t)
+	c.send(request(1))
+	c.ended()
 	s.await(t, "end", func() bool { return len(s.closed) == 1 && s.closed[0] == IdleTimeout && len(s.lines) == 0 })
-	half := s.dial(t)
-	half.send(request(1)[:6])
-	half.ended()
-	s.await(t, "end", func() bool { return len(s.closed) == 2 && s.closed[1] == StalledFrame && len(s.lines) == 1 })
+}
+
+func TestStalledFrame(t *testing.T) {
+	var clock pastAfterwards
+	s := start(t, func(_ context.Context, r *protocol.Request, reply func(protocol.Response)) {
+		reply(protocol.Response{NoReply: true})
+		clock.past.Store(true)
+	}, func(o *Options) { o.Now = clock.now })
+	c := s.dial(t)
+	c.send(append(request(1), request(2)[:6]...))
+	c.ended()
+	s.await(t, "end", func() bool { return len(s.closed) == 1 && s.closed[0] == StalledFrame && len(s.lines) == 1 })
 }
 
 // A client that does not take its answers is dropped, and holds up nobody.
@@ -289,7 +324,7 @@ func TestSlowReader(t *testing.T) {
 			return
 		}
 		reply(protocol.Response{Body: protocol.Parts{protocol.BytesPart(big)}})
-	}, func(o *Options) { o.IdleTimeout = 300 * time.Millisecond })
+	}, func(o *Options) { o.IdleTimeout = time.Second })
 	slow, quick := s.dial(t), s.dial(t)
 	for i := range int32(8) {
 		slow.send(request(i))
