@@ -31,6 +31,23 @@ func NewDelta(base *Image) *Delta {
 	}
 }
 
+// FullDelta returns the change from nothing to image: all of it is new.
+func FullDelta(image *Image) *Delta {
+	d := NewDelta(NewImage())
+	d.next = *image
+	d.features, d.security, d.quotas, d.producer = true, true, true, true
+	for t := range image.Topics() {
+		d.topics[t.ID] = struct{}{}
+	}
+	for r := range image.ConfigResources() {
+		d.configs[r] = struct{}{}
+	}
+	for b := range image.Brokers() {
+		d.brokers[b.ID] = struct{}{}
+	}
+	return d
+}
+
 // Base is the image that the delta began with.
 func (d *Delta) Base() *Image { return d.base }
 

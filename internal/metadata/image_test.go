@@ -233,3 +233,17 @@ func TestSnapshotEqualsLog(t *testing.T) {
 		}
 	})
 }
+
+func TestFullDelta(t *testing.T) {
+	image := imageUpTo(t, "testdata/restarts/00000000000000000000.log", 1<<62)
+	d := FullDelta(image)
+	if diff := diffImages(d.Image(), image); diff != "" {
+		t.Error(diff)
+	}
+	if len(d.Topics()) != image.NumTopics() || len(d.Brokers()) != 1 || len(d.Configs()) != 6 {
+		t.Errorf("%d topics, %v, %v", len(d.Topics()), d.Brokers(), d.Configs())
+	}
+	if l := d.LocalChanges(1); len(l.Followers) != image.NumPartitions() { // stopped: nobody leads
+		t.Errorf("%d followers", len(l.Followers))
+	}
+}
