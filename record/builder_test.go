@@ -134,7 +134,8 @@ func TestBuilderRoundTrip(t *testing.T) {
 			offset++
 		}
 		batch := Batch(b.Bytes())
-		if !batch.ValidCRC() || batch.SizeBytes() != len(batch) || batch.MaxTimestamp() != maxTs || batch.LastOffset() != offset-1 {
+		if !batch.ValidCRC() || batch.SizeBytes() != len(batch) || batch.MaxTimestamp() != maxTs ||
+			batch.LastOffset() != offset-1 {
 			t.Fatalf("header %+v", batch.Header())
 		}
 		if diff := cmp.Diff(want, readAllRapid(t, batch)); diff != "" {

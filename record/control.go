@@ -45,8 +45,8 @@ func ControlKey(t ControlType) []byte {
 // four bytes or a negative version is an *InvalidRecordError.
 func ParseControlKey(key []byte) (ControlType, error) {
 	if len(key) < 4 {
-		return 0, invalid("Invalid value size found for end control record key. Must have at least 4 bytes, but found only %d",
-			len(key))
+		return 0, invalid("Invalid value size found for end control record key. Must have at least 4 bytes, "+
+			"but found only %d", len(key))
 	}
 	if version := int16(binary.BigEndian.Uint16(key)); version < 0 {
 		return 0, invalid("Invalid version found for control record: %d. May indicate data corruption", version)
@@ -147,7 +147,8 @@ func (m EndTxn) AppendTo(b []byte) []byte {
 
 func parseEndTxn(r *wire.Reader, t ControlType) (EndTxn, error) {
 	if version := r.Int16(); version < 0 {
-		return EndTxn{}, invalid("Invalid version found for end transaction marker: %d. May indicate data corruption", version)
+		return EndTxn{}, invalid("Invalid version found for end transaction marker: %d. May indicate data corruption",
+			version)
 	}
 	return EndTxn{Commit: t == ControlCommit, CoordinatorEpoch: r.Int32()}, nil
 }

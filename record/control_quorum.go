@@ -145,7 +145,8 @@ func parseVoters(r *wire.Reader) Voters {
 	for n := r.CompactArrayLen(27); n > 0 && r.Err() == nil; n-- {
 		v := VoterInfo{Voter: Voter{ID: r.Int32(), DirectoryID: r.UUID()}}
 		for k := r.CompactArrayLen(5); k > 0 && r.Err() == nil; k-- {
-			v.Endpoints = append(v.Endpoints, Endpoint{Name: r.CompactString(), Host: r.CompactString(), Port: r.Uint16()})
+			e := Endpoint{Name: r.CompactString(), Host: r.CompactString(), Port: r.Uint16()}
+			v.Endpoints = append(v.Endpoints, e)
 			r.Tags(nil)
 		}
 		v.MinKRaftVersion, v.MaxKRaftVersion = r.Int16(), r.Int16()

@@ -24,7 +24,9 @@ func TestControlMessages(t *testing.T) {
 		{SnapshotHeader{LastContainedLogTimestamp: 5}, "SNAPSHOT_HEADER", "0000000000000000000500"},
 		{SnapshotFooter{}, "SNAPSHOT_FOOTER", "000000"},
 		{KRaftVersion{KRaftVersion: 1}, "KRAFT_VERSION", "0000000100"},
-		{Voters{Voters: []VoterInfo{{Voter: Voter{3, id}, Endpoints: []Endpoint{{"C", "h", 9093}}, MaxKRaftVersion: 1}}},
+		{Voters{Voters: []VoterInfo{
+			{Voter: Voter{3, id}, Endpoints: []Endpoint{{"C", "h", 9093}}, MaxKRaftVersion: 1},
+		}},
 			"KRAFT_VOTERS", "000002" + "00000003" + hex.EncodeToString(id[:]) + "02" + "0243" + "0268" + "2385" + "00" +
 				"00000001" + "00" + "00" + "00"},
 	} {
@@ -69,7 +71,10 @@ func TestControlErrors(t *testing.T) {
 func TestEndTxnMarker(t *testing.T) {
 	o := DefaultBuilderOptions()
 	o.BaseOffset, o.LeaderEpoch, o.ProducerID, o.ProducerEpoch = 5, 1, 4000, 2
-	for commit, body := range map[bool]string{false: "2000000008000000000c00000000000000", true: "2000000008000000010c00000000000000"} {
+	for commit, body := range map[bool]string{
+		false: "2000000008000000000c00000000000000",
+		true:  "2000000008000000010c00000000000000",
+	} {
 		b, err := EndTxnMarker(o, 1234, EndTxn{Commit: commit})
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,19 +43,25 @@ func TestOldMessages(t *testing.T) {
 		"v0": {message(0, 7, 0, 0, "k", "v"), "7@-1 k=v;", 7},
 		"v1": {message(1, 7, 50, 0, "k", "v"), "7@50 k=v;", 7},
 		"v0 wrapper: absolute offsets": {
-			wrapper(t, 0, 8, 0, Gzip, 0, message(0, 7, 0, 0, "a", "1"), message(0, 8, 0, 0, "b", "2")), "7@-1 a=1;8@-1 b=2;", 7},
+			wrapper(t, 0, 8, 0, Gzip, 0, message(0, 7, 0, 0, "a", "1"), message(0, 8, 0, 0, "b", "2")),
+			"7@-1 a=1;8@-1 b=2;", 7},
 		"v1 wrapper: relative offsets": {
-			wrapper(t, 1, 9, 60, LZ4, 0, message(1, 0, 60, 0, "a", "1"), message(1, 1, 50, 0, "b", "2")), "8@60 a=1;9@50 b=2;", 8},
+			wrapper(t, 1, 9, 60, LZ4, 0, message(1, 0, 60, 0, "a", "1"), message(1, 1, 50, 0, "b", "2")),
+			"8@60 a=1;9@50 b=2;", 8},
 		"v1 wrapper, compacted": {
-			wrapper(t, 1, 19, 60, Snappy, 0, message(1, 3, 60, 0, "a", "1"), message(1, 9, 50, 0, "b", "2")), "13@60 a=1;19@50 b=2;", 13},
+			wrapper(t, 1, 19, 60, Snappy, 0, message(1, 3, 60, 0, "a", "1"), message(1, 9, 50, 0, "b", "2")),
+			"13@60 a=1;19@50 b=2;", 13},
 		"v1 wrapper of the log's time": {
-			wrapper(t, 1, 9, 77, Gzip, logAppendTimeBit, message(1, 0, 60, 0, "a", "1"), message(1, 1, 50, 0, "b", "2")), "8@77 a=1;9@77 b=2;", 8},
+			wrapper(t, 1, 9, 77, Gzip, logAppendTimeBit, message(1, 0, 60, 0, "a", "1"), message(1, 1, 50, 0, "b", "2")),
+			"8@77 a=1;9@77 b=2;", 8},
 		"v1 wrapper at offset 0": {
-			wrapper(t, 1, 0, 60, Gzip, 0, message(1, 0, 60, 0, "a", "1"), message(1, 1, 50, 0, "b", "2")), "0@60 a=1;1@50 b=2;", 0},
+			wrapper(t, 1, 0, 60, Gzip, 0, message(1, 0, 60, 0, "a", "1"), message(1, 1, 50, 0, "b", "2")),
+			"0@60 a=1;1@50 b=2;", 0},
 		"v1 wrapper around v0": {
 			wrapper(t, 1, 9, 60, Gzip, 0, message(0, 0, 0, 0, "a", "1")), "9@-1 a=1;", 9},
 		"a message cut inside": {
-			wrapper(t, 1, 9, 60, Gzip, 0, message(1, 0, 60, 0, "a", "1"), message(1, 1, 60, 0, "b", "2")[:20]), "9@60 a=1;", 9},
+			wrapper(t, 1, 9, 60, Gzip, 0, message(1, 0, 60, 0, "a", "1"), message(1, 1, 60, 0, "b", "2")[:20]),
+			"9@60 a=1;", 9},
 	} {
 		if !ValidCRC(c.entry) {
 			t.Errorf("%s: checksum", name)
@@ -63,7 +70,7 @@ func TestOldMessages(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 		it, err := NewIterator(c.entry, IterOptions{SkipKV: true})
-		if err != nil || it.Header().BaseOffset != c.base || int(it.Header().Count) != bytes.Count([]byte(c.want), []byte(";")) {
+		if h := it.Header(); err != nil || h.BaseOffset != c.base || int(h.Count) != strings.Count(c.want, ";") {
 			t.Errorf("%s: header %+v, %v", name, it.Header(), err)
 		}
 	}
@@ -80,10 +87,12 @@ func TestOldMessagesInvalid(t *testing.T) {
 	}{
 		"null value": {nullValue, "Found invalid compressed record set with null value (magic = 1)"},
 		"empty set":  {wrapper(t, 1, 9, 60, Gzip, 0), "Found invalid compressed record set with no inner records"},
-		"offset": {wrapper(t, 1, 3, 60, Gzip, 0, inner), "Found invalid wrapper offset in compressed v1 message set, wrapper " +
-			"offset '3' is less than the last inner message offset '5' and it is not zero."},
-		"nested":     {wrapper(t, 1, 9, 60, Gzip, 0, wrapper(t, 1, 9, 60, Gzip, 0, inner)), "Inner messages must not be compressed"},
-		"zstd":       {message(1, 9, 60, int8(Zstd), "", "x"), "Invalid wrapper compressionType found in legacy deep record iterator 1"},
+		"offset": {wrapper(t, 1, 3, 60, Gzip, 0, inner), "Found invalid wrapper offset in compressed v1 message " +
+			"set, wrapper offset '3' is less than the last inner message offset '5' and it is not zero."},
+		"nested": {wrapper(t, 1, 9, 60, Gzip, 0, wrapper(t, 1, 9, 60, Gzip, 0, inner)),
+			"Inner messages must not be compressed"},
+		"zstd": {message(1, 9, 60, int8(Zstd), "", "x"),
+			"Invalid wrapper compressionType found in legacy deep record iterator 1"},
 		"key length": {damaged, errStructure},
 	} {
 		_, err := iterate(c.entry, IterOptions{})
@@ -114,7 +123,8 @@ func TestUpConvert(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := summary(t, b); got != "100@-1 a=1;101@60 b=2;102@50 c=3;" || b.MaxTimestamp() != 60 || b.Codec() != codec {
+		got := summary(t, b)
+		if got != "100@-1 a=1;101@60 b=2;102@50 c=3;" || b.MaxTimestamp() != 60 || b.Codec() != codec {
 			t.Errorf("%v: %s, %+v", codec, got, b.Header())
 		}
 	}
@@ -125,7 +135,9 @@ func TestUpConvert(t *testing.T) {
 	if !errors.As(err, &corrupt) || corrupt.Pos != int64(len(damaged)/2) {
 		t.Errorf("wrong checksum: %v", err)
 	}
-	for name, set := range map[string][]byte{"empty": nil, "cut": message(1, 0, 1, 0, "k", "v")[:9], "magic 2": unhex(t, sentHex)} {
+	for name, set := range map[string][]byte{
+		"empty": nil, "cut": message(1, 0, 1, 0, "k", "v")[:9], "magic 2": unhex(t, sentHex),
+	} {
 		_, err := UpConvert(set, DefaultBuilderOptions(), IterOptions{})
 		var bad *InvalidRecordError
 		if !errors.As(err, &bad) {
@@ -142,7 +154,8 @@ func TestDownConvert(t *testing.T) {
 			o.Codec, o.BaseOffset = codec, 10
 			b := NewBuilder(o)
 			for i, ts := range []int64{50, 70, 60} {
-				if err := b.AppendAt(10+2*int64(i), ts, []byte{byte('a' + i)}, nil, []RecordHeader{{[]byte("h"), nil}}); err != nil {
+				key, headers := []byte{byte('a' + i)}, []RecordHeader{{[]byte("h"), nil}}
+				if err := b.AppendAt(10+2*int64(i), ts, key, nil, headers); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -161,7 +174,7 @@ func TestDownConvert(t *testing.T) {
 				want = "10@-1 a=;12@-1 b=;14@-1 c=;20@-1 z=z;"
 			}
 			if codec == None {
-				want = want[bytes.IndexByte([]byte(want), ';')+1:]
+				_, want, _ = strings.Cut(want, ";")
 			}
 			if got := entries(t, out[3:], magic, codec); got != want || string(out[:3]) != "dst" {
 				t.Errorf("%v to magic %d: %s, want %s", codec, magic, got, want)

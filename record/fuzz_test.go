@@ -62,8 +62,8 @@ func known(err error) bool {
 	var corrupt *CorruptError
 	var bad *InvalidRecordError
 	var codec *CodecError
-	return errors.Is(err, ErrShort) || errors.Is(err, ErrTooLarge) || errors.As(err, &corrupt) || errors.As(err, &bad) ||
-		errors.As(err, &codec)
+	return errors.Is(err, ErrShort) || errors.Is(err, ErrTooLarge) || errors.As(err, &corrupt) ||
+		errors.As(err, &bad) || errors.As(err, &codec)
 }
 
 // What reads without an error survives being built again.
@@ -99,7 +99,8 @@ func FuzzRebuild(f *testing.F) {
 }
 
 func sameRecord(a, b Record) bool {
-	same := a.Offset == b.Offset && a.Timestamp == b.Timestamp && bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) &&
+	same := a.Offset == b.Offset && a.Timestamp == b.Timestamp &&
+		bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) &&
 		a.KeySize == b.KeySize && a.ValueSize == b.ValueSize && len(a.Headers) == len(b.Headers)
 	for i := 0; same && i < len(a.Headers); i++ {
 		same = bytes.Equal(a.Headers[i].Key, b.Headers[i].Key) && bytes.Equal(a.Headers[i].Value, b.Headers[i].Value)

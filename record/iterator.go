@@ -191,7 +191,8 @@ func (it *Iterator) payload(used, n int) error {
 		return err
 	}
 	if len(it.body.chunk) < used+n {
-		return invalid("Invalid record size: expected %d bytes in record payload, but the record payload reached EOF.", n)
+		return invalid("Invalid record size: expected %d bytes in record payload, but the record payload reached EOF.",
+			n)
 	}
 	return nil
 }

@@ -74,8 +74,8 @@ func (it *Iterator) openSet(set []byte) error {
 	it.old.rest = set[:end]
 	if outer := it.header.LastOffset; it.header.Magic == 1 && outer != 0 {
 		if outer < last {
-			return invalid("Found invalid wrapper offset in compressed v1 message set, wrapper offset '%d' is less than "+
-				"the last inner message offset '%d' and it is not zero.", outer, last)
+			return invalid("Found invalid wrapper offset in compressed v1 message set, wrapper offset '%d' is less "+
+				"than the last inner message offset '%d' and it is not zero.", outer, last)
 		}
 		it.old.base = outer - last
 	}

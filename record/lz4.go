@@ -124,7 +124,8 @@ func (r *lz4Reader) reset(body []byte, magic int8) error {
 	}
 	r.flags = body[4]
 	bd, size := body[5], 6
-	if binary.LittleEndian.Uint32(body) != lz4Magic || r.flags&(lz4Version|lz4Independent|lz4Reserved) != lz4FlagsOurs ||
+	const fixed = lz4Version | lz4Independent | lz4Reserved
+	if binary.LittleEndian.Uint32(body) != lz4Magic || r.flags&fixed != lz4FlagsOurs ||
 		bd&0x8f != 0 || bd < lz4BlockOurs {
 		return errLZ4
 	}

@@ -114,7 +114,8 @@ func parseHeaders(p []byte, at int, rec *Record, skip bool) error {
 		return invalid("Found invalid number of record headers %d", count)
 	}
 	if int(count) > len(p)-at {
-		return invalid("Found invalid number of record headers. %d is larger than the remaining size of the buffer", count)
+		return invalid("Found invalid number of record headers. %d is larger than the remaining size of the buffer",
+			count)
 	}
 	for ; count > 0; count-- {
 		size, n := wire.Varint(p[at:])
@@ -135,7 +136,8 @@ func parseHeaders(p []byte, at int, rec *Record, skip bool) error {
 		}
 	}
 	if at != len(p) {
-		return invalid("Invalid record size: expected to read %d bytes in record payload, but instead read %d", len(p), at)
+		return invalid("Invalid record size: expected to read %d bytes in record payload, but instead read %d",
+			len(p), at)
 	}
 	return nil
 }

@@ -71,7 +71,8 @@ func TestUnknownAttributeBits(t *testing.T) {
 }
 
 func TestAddSequence(t *testing.T) {
-	for _, c := range [][3]int32{{0, 0, 0}, {5, 3, 8}, {1<<31 - 1, 0, 1<<31 - 1}, {1<<31 - 1, 1, 0}, {1<<31 - 2, 3, 1}} {
+	const top = 1<<31 - 1
+	for _, c := range [][3]int32{{0, 0, 0}, {5, 3, 8}, {top, 0, top}, {top, 1, 0}, {top - 1, 3, 1}} {
 		if got := AddSequence(c[0], c[1]); got != c[2] {
 			t.Errorf("AddSequence(%d, %d) = %d, want %d", c[0], c[1], got, c[2])
 		}
@@ -98,8 +99,8 @@ func TestParseHeaderErrors(t *testing.T) {
 		"length 0 short": {make([]byte, 12), "record size 0 is less than the minimum record overhead (14)"},
 		"length 48":      {edit(posLength+3, 48), "record size 48 is less than the minimum record overhead (49)"},
 		"negative":       {edit(posLength, 0x80), "record size -2147483579 is less"},
-		"v1 length 21":   {[]byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x15\x00\x00\x00\x00\x01"), "size 21 is less"},
-		"largest":        {[]byte("\x00\x00\x00\x00\x00\x00\x00\x00\x7f\xff\xff\xff\x00\x00\x00\x00\x02"), "larger than any"},
+		"v1 length 21":   {framed("\x00\x00\x00\x15", 1), "size 21 is less"},
+		"largest":        {framed("\x7f\xff\xff\xff", 2), "larger than any"},
 	} {
 		_, err := ParseHeader(c.b)
 		var corrupt *CorruptError
@@ -112,6 +113,11 @@ func TestParseHeaderErrors(t *testing.T) {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
 	}
+}
+
+// framed is the start of an entry, up to the magic.
+func framed(length string, magic byte) []byte {
+	return append([]byte("\x00\x00\x00\x00\x00\x00\x00\x00"+length+"\x00\x00\x00\x00"), magic)
 }
 
 func TestScannerWalks(t *testing.T) {
@@ -198,7 +204,8 @@ func TestScannerDamage(t *testing.T) {
 		if !errors.As(s.Err(), &corrupt) {
 			t.Fatalf("%s: %v", name, s.Err())
 		}
-		if corrupt.Incomplete != c.incomplete || corrupt.Pos != int64(n) || corrupt.File != "00.log" || s.End() != int64(n) {
+		if corrupt.Incomplete != c.incomplete || corrupt.Pos != int64(n) || corrupt.File != "00.log" ||
+			s.End() != int64(n) {
 			t.Errorf("%s: %+v, end %d", name, corrupt, s.End())
 		}
 	}

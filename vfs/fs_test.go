@@ -121,10 +121,12 @@ func TestNames(t *testing.T) {
 		if err := openErr(fsys, b, os.O_RDWR|os.O_CREATE|os.O_EXCL); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("exclusive creation: %v", err)
 		}
-		if openErr(fsys, dir, os.O_RDWR) == nil || fsys.Rename(b, filepath.Join(dir, "s")) == nil || fsys.MkdirAll(b, 0o755) == nil {
+		if openErr(fsys, dir, os.O_RDWR) == nil || fsys.Rename(b, filepath.Join(dir, "s")) == nil ||
+			fsys.MkdirAll(b, 0o755) == nil {
 			t.Error("a folder and a file were taken for each other")
 		}
-		err = errors.Join(fsys.RemoveAll(filepath.Join(dir, "s")), fsys.RemoveAll(filepath.Join(dir, "s")), fsys.Remove(b))
+		s := filepath.Join(dir, "s")
+		err = errors.Join(fsys.RemoveAll(s), fsys.RemoveAll(s), fsys.Remove(b))
 		if got := names(t, fsys, dir); got != "[]" || err != nil {
 			t.Errorf("folder holds %s, %v", got, err)
 		}
