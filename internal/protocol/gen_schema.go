@@ -64,7 +64,7 @@ func write(decoders map[string]*ast.BlockStmt) error {
 		}
 		g := generator{flexible: "none"}
 		g.structure(body.List)
-		fmt.Fprintf(&out, "%d: %s, // %s\n", key, wrap(g.flexible+" "+strings.Join(g.words, " ")), name)
+		fmt.Fprintf(&out, "// %s\n%d: %s,\n", name, key, wrap(g.flexible+" "+strings.Join(g.words, " ")))
 	}
 	fmt.Fprintln(&out, "}")
 	src, err := format.Source(out.Bytes())

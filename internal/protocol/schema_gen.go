@@ -3,108 +3,197 @@
 package protocol
 
 var requestSchemas = map[int16]string{
-	0: "9 3+:?s 2 4 Topics[ 0-12:s 13+:16 Partitions[ 4 ?b # ] # ] #", // ProduceRequest
+	// ProduceRequest
+	0: "9 3+:?s 2 4 Topics[ 0-12:s 13+:16 Partitions[ 4 ?b # ] # ] #",
+	// FetchRequest
 	1: "12 0-14:4 4 4 3+:4 4+:1 7+:4 7+:4 Topics[ 0-12:s 13+:16 Partitions[ 4 9+:4 8 12+:4 5+:8 4 " +
 		"#0< 16 > #1< 8 > # ] # ] 7+:ForgottenTopics[ 7-12:s 13+:16 Partitions[ 4 ] # ] 11+:s #0< " +
-		"?s > #1< ReplicaState( 4 8 # ) > #", // FetchRequest
-	2: "6 4 2+:1 Topics[ s Partitions[ 4 4+:4 8 0-0:4 # ] # ] 10+:4 #",                          // ListOffsetsRequest
-	3: "9 Topics[ 10+:16 0-9:s 10+:?s # ] 4+:1 8-10:1 8+:1 #",                                   // MetadataRequest
-	8: "8 s 1+:4 1+:s 7+:?s 2-4:8 Topics[ 0-9:s 10+:16 Partitions[ 4 8 1-1:8 6+:4 ?s # ] # ] #", // OffsetCommitRequest
+		"?s > #1< ReplicaState( 4 8 # ) > #",
+	// ListOffsetsRequest
+	2: "6 4 2+:1 Topics[ s Partitions[ 4 4+:4 8 0-0:4 # ] # ] 10+:4 #",
+	// MetadataRequest
+	3: "9 Topics[ 10+:16 0-9:s 10+:?s # ] 4+:1 8-10:1 8+:1 #",
+	// OffsetCommitRequest
+	8: "8 s 1+:4 1+:s 7+:?s 2-4:8 Topics[ 0-9:s 10+:16 Partitions[ 4 8 1-1:8 6+:4 ?s # ] # ] #",
+	// OffsetFetchRequest
 	9: "6 0-7:s 0-7:Topics[ s Partitions[ 4 ] # ] 8+:Groups[ s 9+:?s 9+:4 Topics[ 8-9:s 10+:16 " +
-		"Partitions[ 4 ] # ] # ] 7+:1 #", // OffsetFetchRequest
-	10: "3 0-3:s 1+:1 4+:CoordinatorKeys[ s ] #",                                                // FindCoordinatorRequest
-	11: "6 s 4 1+:4 s 5+:?s s Protocols[ s b # ] 8+:?s #",                                       // JoinGroupRequest
-	12: "4 s 4 s 3+:?s #",                                                                       // HeartbeatRequest
-	13: "4 s 0-2:s 3+:Members[ s ?s 5+:?s # ] #",                                                // LeaveGroupRequest
-	14: "4 s 4 s 3+:?s 5+:?s 5+:?s GroupAssignment[ s b # ] #",                                  // SyncGroupRequest
-	15: "5 Groups[ s ] 3+:1 #",                                                                  // DescribeGroupsRequest
-	16: "3 4+:StatesFilter[ s ] 5+:TypesFilter[ s ] #",                                          // ListGroupsRequest
-	17: "none s",                                                                                // SASLHandshakeRequest
-	18: "3 3+:s 3+:s 5+:?s 5+:4 #",                                                              // ApiVersionsRequest
-	19: "5 Topics[ s 4 2 ReplicaAssignment[ 4 Replicas[ 4 ] # ] Configs[ s ?s # ] # ] 4 1+:1 #", // CreateTopicsRequest
-	20: "4 0-5:TopicNames[ s ] 6+:Topics[ ?s 16 # ] 4 #",                                        // DeleteTopicsRequest
-	21: "2 Topics[ s Partitions[ 4 8 # ] # ] 4 #",                                               // DeleteRecordsRequest
-	22: "2 ?s 4 3+:8 3+:2 #",                                                                    // InitProducerIDRequest
-	23: "4 3+:4 Topics[ s Partitions[ 4 2+:4 4 # ] # ] #",                                       // OffsetForLeaderEpochRequest
+		"Partitions[ 4 ] # ] # ] 7+:1 #",
+	// FindCoordinatorRequest
+	10: "3 0-3:s 1+:1 4+:CoordinatorKeys[ s ] #",
+	// JoinGroupRequest
+	11: "6 s 4 1+:4 s 5+:?s s Protocols[ s b # ] 8+:?s #",
+	// HeartbeatRequest
+	12: "4 s 4 s 3+:?s #",
+	// LeaveGroupRequest
+	13: "4 s 0-2:s 3+:Members[ s ?s 5+:?s # ] #",
+	// SyncGroupRequest
+	14: "4 s 4 s 3+:?s 5+:?s 5+:?s GroupAssignment[ s b # ] #",
+	// DescribeGroupsRequest
+	15: "5 Groups[ s ] 3+:1 #",
+	// ListGroupsRequest
+	16: "3 4+:StatesFilter[ s ] 5+:TypesFilter[ s ] #",
+	// SASLHandshakeRequest
+	17: "none s",
+	// ApiVersionsRequest
+	18: "3 3+:s 3+:s 5+:?s 5+:4 #",
+	// CreateTopicsRequest
+	19: "5 Topics[ s 4 2 ReplicaAssignment[ 4 Replicas[ 4 ] # ] Configs[ s ?s # ] # ] 4 1+:1 #",
+	// DeleteTopicsRequest
+	20: "4 0-5:TopicNames[ s ] 6+:Topics[ ?s 16 # ] 4 #",
+	// DeleteRecordsRequest
+	21: "2 Topics[ s Partitions[ 4 8 # ] # ] 4 #",
+	// InitProducerIDRequest
+	22: "2 ?s 4 3+:8 3+:2 #",
+	// OffsetForLeaderEpochRequest
+	23: "4 3+:4 Topics[ s Partitions[ 4 2+:4 4 # ] # ] #",
+	// AddPartitionsToTxnRequest
 	24: "3 0-3:s 0-3:8 0-3:2 0-3:Topics[ s Partitions[ 4 ] # ] 4+:Transactions[ s 8 2 1 Topics[ s " +
-		"Partitions[ 4 ] # ] # ] #", // AddPartitionsToTxnRequest
-	25: "3 s 8 2 s #",                                                                         // AddOffsetsToTxnRequest
-	26: "3 s 8 2 1 #",                                                                         // EndTxnRequest
-	27: "1 Markers[ 8 2 1 Topics[ s Partitions[ 4 ] # ] 4 2+:1 # ] #",                         // WriteTxnMarkersRequest
-	28: "3 s s 8 2 3+:4 3+:s 3+:?s Topics[ 0-5:s 6+:16 Partitions[ 4 8 2+:4 ?s # ] # ] #",     // TxnOffsetCommitRequest
-	29: "2 1 ?s 1+:1 ?s ?s 1 1 #",                                                             // DescribeACLsRequest
-	30: "2 Creations[ 1 s 1+:1 s s 1 1 # ] #",                                                 // CreateACLsRequest
-	31: "2 Filters[ 1 ?s 1+:1 ?s ?s 1 1 # ] #",                                                // DeleteACLsRequest
-	32: "4 Resources[ 1 s ConfigNames[ s ] # ] 1+:1 3+:1 #",                                   // DescribeConfigsRequest
-	33: "2 Resources[ 1 s Configs[ s ?s # ] # ] 1 #",                                          // AlterConfigsRequest
-	34: "2 Dirs[ s Topics[ s Partitions[ 4 ] # ] # ] #",                                       // AlterReplicaLogDirsRequest
-	35: "2 Topics[ s Partitions[ 4 ] # ] #",                                                   // DescribeLogDirsRequest
-	36: "2 b #",                                                                               // SASLAuthenticateRequest
-	37: "2 Topics[ s 4 Assignment[ Replicas[ 4 ] # ] # ] 4 1 #",                               // CreatePartitionsRequest
-	38: "2 3+:?s 3+:?s Renewers[ s s # ] 8 #",                                                 // CreateDelegationTokenRequest
-	39: "2 b 8 #",                                                                             // RenewDelegationTokenRequest
-	40: "2 b 8 #",                                                                             // ExpireDelegationTokenRequest
-	41: "2 Owners[ s s # ] #",                                                                 // DescribeDelegationTokenRequest
-	42: "2 Groups[ s ] #",                                                                     // DeleteGroupsRequest
-	43: "2 1+:1 Topics[ s Partitions[ 4 ] # ] 4 #",                                            // ElectLeadersRequest
-	44: "1 Resources[ 1 s Configs[ s 1 ?s # ] # ] 1 #",                                        // IncrementalAlterConfigsRequest
-	45: "0 4 1+:1 Topics[ s Partitions[ 4 Replicas[ 4 ] # ] # ] #",                            // AlterPartitionAssignmentsRequest
-	46: "0 4 Topics[ s Partitions[ 4 ] # ] #",                                                 // ListPartitionReassignmentsRequest
-	47: "none s Topics[ s Partitions[ 4 ] ]",                                                  // OffsetDeleteRequest
-	48: "1 Components[ s 1 ?s # ] 1 #",                                                        // DescribeClientQuotasRequest
-	49: "1 Entries[ Entity[ s ?s # ] Ops[ s 8 1 # ] # ] 1 #",                                  // AlterClientQuotasRequest
-	50: "0 Users[ s # ] #",                                                                    // DescribeUserSCRAMCredentialsRequest
-	51: "0 Deletions[ s 1 # ] Upsertions[ s 1 4 b b # ] #",                                    // AlterUserSCRAMCredentialsRequest
-	52: "0 ?s 1+:4 Topics[ s Partitions[ 4 4 4 1+:16 1+:16 4 8 2+:1 # ] # ] #",                // VoteRequest
-	53: "1 ?s 1+:4 Topics[ s Partitions[ 4 1+:16 4 4 # ] # ] 1+:LeaderEndpoints[ s s 2 # ] #", // BeginQuorumEpochRequest
+		"Partitions[ 4 ] # ] # ] #",
+	// AddOffsetsToTxnRequest
+	25: "3 s 8 2 s #",
+	// EndTxnRequest
+	26: "3 s 8 2 1 #",
+	// WriteTxnMarkersRequest
+	27: "1 Markers[ 8 2 1 Topics[ s Partitions[ 4 ] # ] 4 2+:1 # ] #",
+	// TxnOffsetCommitRequest
+	28: "3 s s 8 2 3+:4 3+:s 3+:?s Topics[ 0-5:s 6+:16 Partitions[ 4 8 2+:4 ?s # ] # ] #",
+	// DescribeACLsRequest
+	29: "2 1 ?s 1+:1 ?s ?s 1 1 #",
+	// CreateACLsRequest
+	30: "2 Creations[ 1 s 1+:1 s s 1 1 # ] #",
+	// DeleteACLsRequest
+	31: "2 Filters[ 1 ?s 1+:1 ?s ?s 1 1 # ] #",
+	// DescribeConfigsRequest
+	32: "4 Resources[ 1 s ConfigNames[ s ] # ] 1+:1 3+:1 #",
+	// AlterConfigsRequest
+	33: "2 Resources[ 1 s Configs[ s ?s # ] # ] 1 #",
+	// AlterReplicaLogDirsRequest
+	34: "2 Dirs[ s Topics[ s Partitions[ 4 ] # ] # ] #",
+	// DescribeLogDirsRequest
+	35: "2 Topics[ s Partitions[ 4 ] # ] #",
+	// SASLAuthenticateRequest
+	36: "2 b #",
+	// CreatePartitionsRequest
+	37: "2 Topics[ s 4 Assignment[ Replicas[ 4 ] # ] # ] 4 1 #",
+	// CreateDelegationTokenRequest
+	38: "2 3+:?s 3+:?s Renewers[ s s # ] 8 #",
+	// RenewDelegationTokenRequest
+	39: "2 b 8 #",
+	// ExpireDelegationTokenRequest
+	40: "2 b 8 #",
+	// DescribeDelegationTokenRequest
+	41: "2 Owners[ s s # ] #",
+	// DeleteGroupsRequest
+	42: "2 Groups[ s ] #",
+	// ElectLeadersRequest
+	43: "2 1+:1 Topics[ s Partitions[ 4 ] # ] 4 #",
+	// IncrementalAlterConfigsRequest
+	44: "1 Resources[ 1 s Configs[ s 1 ?s # ] # ] 1 #",
+	// AlterPartitionAssignmentsRequest
+	45: "0 4 1+:1 Topics[ s Partitions[ 4 Replicas[ 4 ] # ] # ] #",
+	// ListPartitionReassignmentsRequest
+	46: "0 4 Topics[ s Partitions[ 4 ] # ] #",
+	// OffsetDeleteRequest
+	47: "none s Topics[ s Partitions[ 4 ] ]",
+	// DescribeClientQuotasRequest
+	48: "1 Components[ s 1 ?s # ] 1 #",
+	// AlterClientQuotasRequest
+	49: "1 Entries[ Entity[ s ?s # ] Ops[ s 8 1 # ] # ] 1 #",
+	// DescribeUserSCRAMCredentialsRequest
+	50: "0 Users[ s # ] #",
+	// AlterUserSCRAMCredentialsRequest
+	51: "0 Deletions[ s 1 # ] Upsertions[ s 1 4 b b # ] #",
+	// VoteRequest
+	52: "0 ?s 1+:4 Topics[ s Partitions[ 4 4 4 1+:16 1+:16 4 8 2+:1 # ] # ] #",
+	// BeginQuorumEpochRequest
+	53: "1 ?s 1+:4 Topics[ s Partitions[ 4 1+:16 4 4 # ] # ] 1+:LeaderEndpoints[ s s 2 # ] #",
+	// EndQuorumEpochRequest
 	54: "1 ?s Topics[ s Partitions[ 4 4 4 0-0:PreferredSuccessors[ 4 ] 1+:PreferredCandidates[ 4 " +
-		"16 # ] # ] # ] 1+:LeaderEndpoints[ s s 2 # ] #", // EndQuorumEpochRequest
-	55: "0 Topics[ s Partitions[ 4 # ] # ] #", // DescribeQuorumRequest
+		"16 # ] # ] # ] 1+:LeaderEndpoints[ s s 2 # ] #",
+	// DescribeQuorumRequest
+	55: "0 Topics[ s Partitions[ 4 # ] # ] #",
+	// AlterPartitionRequest
 	56: "0 4 8 Topics[ 0-1:s 2+:16 Partitions[ 4 4 0-2:NewISR[ 4 ] 3+:NewEpochISR[ 4 8 # ] 1+:1 4 " +
-		"# ] # ] #", // AlterPartitionRequest
-	57: "0 4 FeatureUpdates[ s 2 0-0:1 1+:1 # ] 1+:1 #",                                       // UpdateFeaturesRequest
-	58: "0 b ?b b #",                                                                          // EnvelopeRequest
-	59: "0 4 4 Topics[ s Partitions[ 4 4 SnapshotID( 8 4 # ) 8 #0< 16 > # ] # ] #0< ?s > #",   // FetchSnapshotRequest
-	60: "0 1 1+:1 2+:1 #",                                                                     // DescribeClusterRequest
-	61: "0 Topics[ s Partitions[ 4 ] # ] #",                                                   // DescribeProducersRequest
-	62: "0 4 s 16 Listeners[ s s 2 2 # ] Features[ s 2 2 # ] ?s 1+:1 2+:LogDirs[ 16 ] 3+:8 #", // BrokerRegistrationRequest
-	63: "0 4 8 8 1 1 #0< OfflineLogDirs[ 16 ] > #1< CordonedLogDirs[ 16 ] > #",                // BrokerHeartbeatRequest
-	64: "0 4 #",                                                                               // UnregisterBrokerRequest
-	65: "0 TransactionalIDs[ s ] #",                                                           // DescribeTransactionsRequest
-	66: "0 StateFilters[ s ] ProducerIDFilters[ 8 ] 1+:8 2+:?s #",                             // ListTransactionsRequest
-	67: "0 4 8 #",                                                                             // AllocateProducerIDsRequest
-	68: "0 s s 4 ?s ?s 4 SubscribedTopicNames[ s ] 1+:?s ?s Topics[ 16 Partitions[ 4 ] # ] #", // ConsumerGroupHeartbeatRequest
-	69: "0 Groups[ s ] 1 #",                                                                   // ConsumerGroupDescribeRequest
-	70: "0 4 16 1 Listeners[ s s 2 2 # ] Features[ s 2 2 # ] #",                               // ControllerRegistrationRequest
-	71: "0 16 #",                                                                              // GetTelemetrySubscriptionsRequest
-	72: "0 16 4 1 1 b #",                                                                      // PushTelemetryRequest
-	73: "0 4 8 Directories[ 16 Topics[ 16 Partitions[ 4 # ] # ] # ] #",                        // AssignReplicasToDirsRequest
-	74: "0 1+:ResourceTypes[ 1 ] #",                                                           // ListConfigResourcesRequest
-	75: "0 Topics[ s # ] 4 Cursor{ s 4 # } #",                                                 // DescribeTopicPartitionsRequest
-	76: "0 s s 4 ?s SubscribedTopicNames[ s ] #",                                              // ShareGroupHeartbeatRequest
-	77: "0 GroupIDs[ s ] 1 #",                                                                 // ShareGroupDescribeRequest
+		"# ] # ] #",
+	// UpdateFeaturesRequest
+	57: "0 4 FeatureUpdates[ s 2 0-0:1 1+:1 # ] 1+:1 #",
+	// EnvelopeRequest
+	58: "0 b ?b b #",
+	// FetchSnapshotRequest
+	59: "0 4 4 Topics[ s Partitions[ 4 4 SnapshotID( 8 4 # ) 8 #0< 16 > # ] # ] #0< ?s > #",
+	// DescribeClusterRequest
+	60: "0 1 1+:1 2+:1 #",
+	// DescribeProducersRequest
+	61: "0 Topics[ s Partitions[ 4 ] # ] #",
+	// BrokerRegistrationRequest
+	62: "0 4 s 16 Listeners[ s s 2 2 # ] Features[ s 2 2 # ] ?s 1+:1 2+:LogDirs[ 16 ] 3+:8 #",
+	// BrokerHeartbeatRequest
+	63: "0 4 8 8 1 1 #0< OfflineLogDirs[ 16 ] > #1< CordonedLogDirs[ 16 ] > #",
+	// UnregisterBrokerRequest
+	64: "0 4 #",
+	// DescribeTransactionsRequest
+	65: "0 TransactionalIDs[ s ] #",
+	// ListTransactionsRequest
+	66: "0 StateFilters[ s ] ProducerIDFilters[ 8 ] 1+:8 2+:?s #",
+	// AllocateProducerIDsRequest
+	67: "0 4 8 #",
+	// ConsumerGroupHeartbeatRequest
+	68: "0 s s 4 ?s ?s 4 SubscribedTopicNames[ s ] 1+:?s ?s Topics[ 16 Partitions[ 4 ] # ] #",
+	// ConsumerGroupDescribeRequest
+	69: "0 Groups[ s ] 1 #",
+	// ControllerRegistrationRequest
+	70: "0 4 16 1 Listeners[ s s 2 2 # ] Features[ s 2 2 # ] #",
+	// GetTelemetrySubscriptionsRequest
+	71: "0 16 #",
+	// PushTelemetryRequest
+	72: "0 16 4 1 1 b #",
+	// AssignReplicasToDirsRequest
+	73: "0 4 8 Directories[ 16 Topics[ 16 Partitions[ 4 # ] # ] # ] #",
+	// ListConfigResourcesRequest
+	74: "0 1+:ResourceTypes[ 1 ] #",
+	// DescribeTopicPartitionsRequest
+	75: "0 Topics[ s # ] 4 Cursor{ s 4 # } #",
+	// ShareGroupHeartbeatRequest
+	76: "0 s s 4 ?s SubscribedTopicNames[ s ] #",
+	// ShareGroupDescribeRequest
+	77: "0 GroupIDs[ s ] 1 #",
+	// ShareFetchRequest
 	78: "0 ?s ?s 4 4 4 4 1+:4 1+:4 2+:1 2+:1 Topics[ 16 Partitions[ 4 0-0:4 " +
 		"AcknowledgementBatches[ 8 8 AcknowledgeTypes[ 1 ] # ] # ] # ] ForgottenTopicsData[ 16 " +
-		"Partitions[ 4 ] # ] #", // ShareFetchRequest
+		"Partitions[ 4 ] # ] #",
+	// ShareAcknowledgeRequest
 	79: "0 ?s ?s 4 2+:1 Topics[ 16 Partitions[ 4 AcknowledgementBatches[ 8 8 AcknowledgeTypes[ 1 ] " +
-		"# ] # ] # ] #", // ShareAcknowledgeRequest
-	80: "0 ?s 4 4 16 Listeners[ s s 2 # ] 1+:1 #",                                     // AddRaftVoterRequest
-	81: "0 ?s 4 16 #",                                                                 // RemoveRaftVoterRequest
-	82: "0 ?s 4 4 16 Listeners[ s s 2 # ] KRaftVersionFeature( 2 2 # ) #",             // UpdateRaftVoterRequest
-	83: "0 s Topics[ 16 Partitions[ 4 4 8 # ] # ] #",                                  // InitializeShareGroupStateRequest
-	84: "0 s Topics[ 16 Partitions[ 4 4 # ] # ] #",                                    // ReadShareGroupStateRequest
-	85: "0 s Topics[ 16 Partitions[ 4 4 4 8 1+:4 StateBatches[ 8 8 1 2 # ] # ] # ] #", // WriteShareGroupStateRequest
-	86: "0 s Topics[ 16 Partitions[ 4 # ] # ] #",                                      // DeleteShareGroupStateRequest
-	87: "0 s Topics[ 16 Partitions[ 4 4 # ] # ] #",                                    // ReadShareGroupStateSummaryRequest
+		"# ] # ] # ] #",
+	// AddRaftVoterRequest
+	80: "0 ?s 4 4 16 Listeners[ s s 2 # ] 1+:1 #",
+	// RemoveRaftVoterRequest
+	81: "0 ?s 4 16 #",
+	// UpdateRaftVoterRequest
+	82: "0 ?s 4 4 16 Listeners[ s s 2 # ] KRaftVersionFeature( 2 2 # ) #",
+	// InitializeShareGroupStateRequest
+	83: "0 s Topics[ 16 Partitions[ 4 4 8 # ] # ] #",
+	// ReadShareGroupStateRequest
+	84: "0 s Topics[ 16 Partitions[ 4 4 # ] # ] #",
+	// WriteShareGroupStateRequest
+	85: "0 s Topics[ 16 Partitions[ 4 4 4 8 1+:4 StateBatches[ 8 8 1 2 # ] # ] # ] #",
+	// DeleteShareGroupStateRequest
+	86: "0 s Topics[ 16 Partitions[ 4 # ] # ] #",
+	// ReadShareGroupStateSummaryRequest
+	87: "0 s Topics[ 16 Partitions[ 4 4 # ] # ] #",
+	// StreamsGroupHeartbeatRequest
 	88: "0 s s 4 4 ?s ?s 4 Topology{ 4 Subtopologies[ s SourceTopics[ s ] SourceTopicRegex[ s ] " +
 		"StateChangelogTopics[ s 4 2 Configs[ s s # ] # ] RepartitionSinkTopics[ s ] " +
 		"RepartitionSourceTopics[ s 4 2 Configs[ s s # ] # ] CopartitionGroups[ SourceTopics[ 2 ] " +
 		"SourceTopicRegex[ 2 ] RepartitionSourceTopics[ 2 ] # ] # ] # } ActiveTasks[ s Partitions[ " +
 		"4 ] # ] StandbyTasks[ s Partitions[ 4 ] # ] WarmupTasks[ s Partitions[ 4 ] # ] ?s " +
 		"UserEndpoint{ s 2 # } ClientTags[ s s # ] TaskOffsets[ s 4 8 # ] TaskEndOffsets[ s 4 8 # " +
-		"] 1 #", // StreamsGroupHeartbeatRequest
-	89: "0 Groups[ s ] 1 1+:1 #",                          // StreamsGroupDescribeRequest
-	90: "0 Groups[ s Topics[ s Partitions[ 4 ] # ] # ] #", // DescribeShareGroupOffsetsRequest
-	91: "0 s Topics[ s Partitions[ 4 8 # ] # ] #",         // AlterShareGroupOffsetsRequest
-	92: "0 s Topics[ s # ] #",                             // DeleteShareGroupOffsetsRequest
+		"] 1 #",
+	// StreamsGroupDescribeRequest
+	89: "0 Groups[ s ] 1 1+:1 #",
+	// DescribeShareGroupOffsetsRequest
+	90: "0 Groups[ s Topics[ s Partitions[ 4 ] # ] # ] #",
+	// AlterShareGroupOffsetsRequest
+	91: "0 s Topics[ s Partitions[ 4 8 # ] # ] #",
+	// DeleteShareGroupOffsetsRequest
+	92: "0 s Topics[ s # ] #",
 }

@@ -41,7 +41,7 @@ func TestStrictTableIsKafkas(t *testing.T) {
 	if d := cmp.Diff(advertised43, table.Advertised()); d != "" {
 		t.Error(d)
 	}
-	for _, refused := range []Range{{Key: 0, Max: 2}, {Key: 1, Max: 3}, {Key: 2, Max: 0}, {Key: 63, Max: 2}, {Key: 3, Min: 14, Max: 14}} {
+	for _, refused := range []Range{{0, 0, 2}, {1, 0, 3}, {2, 0, 0}, {63, 0, 2}, {3, 14, 14}} {
 		for v := refused.Min; v <= refused.Max; v++ {
 			if table.Accepts(refused.Key, v) {
 				t.Errorf("accepts key %d version %d", refused.Key, v)
@@ -55,7 +55,8 @@ func TestStrictTableIsKafkas(t *testing.T) {
 
 func TestFullTable(t *testing.T) {
 	table := NewTable(Full, everything())
-	for key, low := range map[int16]int16{0: 0, 1: 0, 2: 0, 8: 0, 9: 0, 19: 0, 20: 0, 23: 0, 29: 0, 32: 0, 35: 0, 27: 1, 76: 1} {
+	lows := map[int16]int16{0: 0, 1: 0, 2: 0, 8: 0, 9: 0, 19: 0, 20: 0, 23: 0, 29: 0, 32: 0, 35: 0, 27: 1, 76: 1}
+	for key, low := range lows {
 		if !table.Accepts(key, low) || low > 0 && table.Accepts(key, low-1) {
 			t.Errorf("key %d does not begin at version %d", key, low)
 		}

@@ -135,7 +135,8 @@ func TestManyForgedSizes(t *testing.T) {
 func TestLargeFrames(t *testing.T) {
 	s := start(t, echo, nil)
 	c := s.dial(t)
-	for i, n := range []int{0, 1, firstChunk - 10, firstChunk, firstChunk + 1, nextChunk * 3, 1<<20 + 5, 300 << 10, 5 << 20} {
+	sizes := []int{0, 1, firstChunk - 10, firstChunk, firstChunk + 1, nextChunk * 3, 1<<20 + 5, 300 << 10, 5 << 20}
+	for i, n := range sizes {
 		body := make([]byte, n)
 		for j := range body {
 			body[j] = byte(j * (i + 7))
