@@ -8,31 +8,52 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/test/oracle"
 )
 
-// The tests of this file ask a running Kafka. TIDEMARK_ORACLE is its HOST:PORT; -record NAME asks the one that was
-// started with testdata/NAME/server.properties, and writes its answers there.
-var recordInto = flag.String("record", "", "scenario whose answers are written to testdata")
+// The tests of this file ask a real Kafka that runs under the settings of a scenario. With -record they write its
+// answers to testdata.
+var recordAnswers = flag.Bool("record", false, "write Kafka's answers to testdata")
 
-func oracle(t *testing.T) *kgo.Client {
+// startScenario starts Kafka with testdata/NAME/server.properties, on the ports and directories named there.
+func startScenario(t *testing.T, name string) (scenario, *Node, *kgo.Client) {
 	t.Helper()
-	address := os.Getenv("TIDEMARK_ORACLE")
-	if address == "" {
-		t.Fatal("TIDEMARK_ORACLE is not set")
+	s, n := loadScenario(t, name)
+	settings := map[string]string{ // what the harness sets and the scenario does not
+		"group.initial.rebalance.delay.ms": "", "offsets.topic.num.partitions": "", "offsets.topic.replication.factor": "",
+		"transaction.state.log.min.isr": "", "transaction.state.log.num.partitions": "",
+		"transaction.state.log.replication.factor": "", "share.coordinator.state.topic.min.isr": "",
+		"share.coordinator.state.topic.num.partitions": "", "share.coordinator.state.topic.replication.factor": "",
+		"advertised.listeners": "",
 	}
-	cl, err := kgo.NewClient(kgo.SeedBrokers(address))
+	for key, v := range n.static {
+		if strings.HasPrefix(v, " ") {
+			v = "\\" + v
+		}
+		settings[key] = v
+	}
+	delete(settings, "broker.id") // filled in by NewNode
+	for _, dir := range n.Broker().LogDirs {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+	}
+	kafka := oracle.Get(t, oracle.Version).Start(t, oracle.NodeOptions{
+		Dir: n.Broker().LogDirs[0], Port: n.Broker().Listeners[0].Port, Properties: settings,
+	})
+	cl, err := kgo.NewClient(kgo.SeedBrokers(kafka.Addr))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cl.Close)
-	return cl
+	return s, n, cl
 }
 
 // ask sends a request to the one broker as it is, without the client's own routing.
@@ -101,84 +122,57 @@ func alter(t *testing.T, cl *kgo.Client, r Resource, validateOnly bool, changes 
 	return answer.ErrorCode, *answer.ErrorMessage
 }
 
-// TestOracleDescribe compares every entry of the broker and of a topic with those of a node that is given what Kafka
-// names as the sources.
-func TestOracleDescribe(t *testing.T) {
-	cl := oracle(t)
-	createTopic(t, cl, "config-described")
-	want := askDescribe(t, cl, BrokerResource, oracleID(t, cl))
-	levels := map[Source]map[string]string{
-		SourceStaticBroker: {}, SourceDynamicDefaultBroker: {}, SourceDynamicBroker: {},
-	}
-	for _, e := range want {
-		for _, s := range e.Synonyms {
-			if level, ok := levels[s.Source]; ok && s.Value != nil {
-				level[s.Name] = *s.Value
-			} else if ok {
-				level[s.Name] = "a secret"
+func TestOracleDescribes(t *testing.T) {
+	for _, name := range []string{"default", "rich"} {
+		t.Run(name, func(t *testing.T) {
+			s, n, cl := startScenario(t, name)
+			for topic := range s.Topics {
+				createTopic(t, cl, topic)
 			}
-		}
+			s.answers(t, n, func(file string, entries []Entry) {
+				r, configs := s.resource(n, file)
+				var changes []Change
+				for key, v := range configs {
+					changes = append(changes, Change{key, Set, v})
+				}
+				if code, text := alter(t, cl, r, false, changes); code != 0 {
+					t.Errorf("alter %v: %d %s", r, code, text)
+				}
+			})
+			s.answers(t, n, func(file string, entries []Entry) {
+				r, _ := s.resource(n, file)
+				want := toLines(askDescribe(t, cl, r.Type, r.Name))
+				compareLines(t, toLines(entries), want)
+				writeAnswers(t, filepath.Join(s.dir, file+".jsonl"), strings.Join(want, "\n")+"\n")
+			})
+		})
 	}
-	n, err := NewNode(levels[SourceStaticBroker])
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, refused := n.WithDynamic(levels[SourceDynamicDefaultBroker], levels[SourceDynamicBroker])
-	if refused != nil {
-		t.Fatal(refused)
-	}
-	compareLines(t, toLines(n.DescribeBroker()), toLines(want))
-	got, err := n.DescribeTopic(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	compareLines(t, toLines(got), toLines(askDescribe(t, cl, TopicResource, "config-described")))
 }
 
-// oracleID returns the number of the one broker.
-func oracleID(t *testing.T, cl *kgo.Client) string {
+// resource returns what a file of answers is about, and the configs it has of its own.
+func (s scenario) resource(n *Node, file string) (Resource, map[string]string) {
+	kind, name, _ := strings.Cut(file, "-")
+	switch kind {
+	case "broker":
+		return Resource{BrokerResource, fmt.Sprint(n.Broker().NodeID)}, s.Broker
+	case "cluster":
+		return Resource{BrokerResource, ""}, s.Default
+	case "topic":
+		return Resource{TopicResource, name}, s.Topics[name]
+	case "group":
+		return Resource{GroupResource, name}, s.Groups[name]
+	default:
+		return Resource{ClientMetricsResource, name}, s.Subscriptions[name]
+	}
+}
+
+func writeAnswers(t *testing.T, path, text string) {
 	t.Helper()
-	resp := ask(t, cl, kmsg.NewPtrMetadataRequest()).(*kmsg.MetadataResponse)
-	return strconv.Itoa(int(resp.Brokers[0].NodeID))
-}
-
-// TestOracleRecord brings a Kafka into the state of a scenario and writes down what it answers.
-func TestOracleRecord(t *testing.T) {
-	if *recordInto == "" {
-		t.Skip("no -record")
+	if !*recordAnswers {
+		return
 	}
-	s, n := loadScenario(t, *recordInto)
-	cl := oracle(t)
-	id := n.DescribeBroker()
-	nodeID := *id[slices.IndexFunc(id, func(e Entry) bool { return e.Name == "node.id" })].Value
-	for topic := range s.Topics {
-		createTopic(t, cl, topic)
-	}
-	resources := map[string]Resource{"broker": {BrokerResource, nodeID}, "cluster": {BrokerResource, ""}}
-	configs := map[string]map[string]string{"broker": s.Broker, "cluster": s.Default}
-	add := func(prefix string, kind ResourceType, all map[string]map[string]string) {
-		for name, c := range all {
-			resources[prefix+name], configs[prefix+name] = Resource{kind, name}, c
-		}
-	}
-	add("topic-", TopicResource, s.Topics)
-	add("group-", GroupResource, s.Groups)
-	add("subscription-", ClientMetricsResource, s.Subscriptions)
-	for file, r := range resources {
-		var changes []Change
-		for key, v := range configs[file] {
-			changes = append(changes, Change{key, Set, v})
-		}
-		if code, text := alter(t, cl, r, false, changes); code != 0 {
-			t.Errorf("alter %v: %d %s", r, code, text)
-		}
-	}
-	for file, r := range resources {
-		lines := toLines(askDescribe(t, cl, r.Type, r.Name))
-		data := []byte(strings.Join(lines, "\n") + "\n")
-		if err := os.WriteFile(filepath.Join(s.dir, file+".jsonl"), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -195,11 +189,9 @@ func createTopic(t *testing.T, cl *kgo.Client, name string) {
 	}
 }
 
-// TestOracleErrors asks for changes that are only checked, and compares what Kafka answers with what Validator says.
-// It wants the node of the scenario "default" in its state; with -record it writes the answers down.
-func TestOracleErrors(t *testing.T) {
-	s, n := loadScenario(t, "default")
-	cl := oracle(t)
+// TestOracleRefuses asks for changes that are only checked, and compares what Kafka answers with what is said here.
+func TestOracleRefuses(t *testing.T) {
+	s, n, cl := startScenario(t, "default")
 	createTopic(t, cl, "plain")
 	var file strings.Builder
 	for _, c := range errorCases() {
@@ -209,10 +201,5 @@ func TestOracleErrors(t *testing.T) {
 		}
 		fmt.Fprintf(&file, "%d\t%q\t%s\n", c.Code, c.Message, c)
 	}
-	if *recordInto == "" {
-		return
-	}
-	if err := os.WriteFile(filepath.Join("testdata", "refusals.tsv"), []byte(file.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeAnswers(t, filepath.Join("testdata", "refusals.tsv"), file.String())
 }
