@@ -71,6 +71,10 @@ const errStructure = "Found invalid record structure"
 
 // parseRecord decodes one record from p, which is what its length field counts.
 // The timestamp and offset in rec are the deltas.
+//
+// Kafka: a leader that skips the keys of a compressed batch does not compare the
+// length field with what the record takes, and stores what no consumer can read
+// (DefaultRecord.readPartiallyFrom). Here both modes are as strict as a consumer.
 func parseRecord(p []byte, rec *Record, skipKV bool) error {
 	at := 1
 	if len(p) < 1 {
