@@ -113,3 +113,20 @@ func (s *Set) removeLater(d *directory, folder string, delay time.Duration) {
 		}
 	})
 }
+
+// FindPartition names the folder of one partition in the directories, "" when there is none. It can be asked
+// before Load.
+func (s *Set) FindPartition() (string, error) {
+	for _, d := range s.dirs {
+		entries, err := d.fs.ReadDir(d.path)
+		if err != nil {
+			return "", fmt.Errorf("list log directory: %w", err)
+		}
+		for _, e := range entries {
+			if _, mark, ok := parseFolder(e.Name()); ok && e.IsDir() && mark == "" && e.Name() != MetadataFolder {
+				return filepath.Join(d.path, e.Name()), nil
+			}
+		}
+	}
+	return "", nil
+}

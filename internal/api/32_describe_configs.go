@@ -1,0 +1,119 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/auth"
+	"tidemark/internal/config"
+	"tidemark/internal/metadata"
+)
+
+// DescribeConfigs (32).
+//
+// v1: synonyms and sources (KIP-226). v3: types and documentation (KIP-569). v4: flexible. Groups are described
+// since KIP-848, client metrics since KIP-714.
+
+func (a *API) describeConfigs(c *call, request *kmsg.DescribeConfigsRequest) kmsg.Response {
+	response := answerTo[*kmsg.DescribeConfigsResponse](request)
+	for _, r := range request.Resources {
+		out := kmsg.NewDescribeConfigsResponseResource()
+		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
+		entries, err := a.resourceConfigs(c, metadata.ResourceType(r.ResourceType), r.ResourceName)
+		if err != nil {
+			out.ErrorCode, out.ErrorMessage = a.failed(c, err), describeErrorText(err)
+		}
+		for _, e := range entries {
+			if r.ConfigNames == nil || slices.Contains(r.ConfigNames, e.Name) {
+				out.Configs = append(out.Configs, describedConfig(request, e))
+			}
+		}
+		response.Resources = append(response.Resources, out)
+	}
+	return response
+}
+
+// describeErrorText: an unknown topic is only a code.
+func describeErrorText(err error) *string {
+	if err == kerr.UnknownTopicOrPartition {
+		return nil
+	}
+	return errorText(err)
+}
+
+// resourceConfigs are the effective configs of a resource.
+func (a *API) resourceConfigs(c *call, kind metadata.ResourceType, name string) ([]config.Entry, error) {
+	stored := a.Metadata.Image().Config(metadata.ConfigResource{Type: kind, Name: name}).Map()
+	switch kind {
+	case metadata.ResourceTopic:
+		return a.topicConfigs(c, name, stored)
+	case metadata.ResourceBroker:
+		if !a.allowed(c, auth.DescribeConfigs, auth.Cluster) {
+			return nil, kerr.ClusterAuthorizationFailed
+		}
+		if name == "" {
+			return a.Node().DescribeClusterDefault(), nil
+		}
+		return a.Node().DescribeBroker(), a.checkOwnID(name)
+	case metadata.ResourceGroup:
+		return a.Node().DescribeGroup(stored)
+	case metadata.ResourceClientMetrics:
+		if name == "" {
+			return nil, wireError(kerr.InvalidRequest, "Client metrics subscription name must not be empty")
+		}
+		return config.DescribeClientMetrics(stored)
+	case metadata.ResourceBrokerLogger:
+		return nil, a.checkOwnID(name)
+	}
+	return nil, wireError(kerr.InvalidRequest, fmt.Sprintf("Unsupported resource type: %d", kind))
+}
+
+func (a *API) topicConfigs(c *call, name string, stored map[string]string) ([]config.Entry, error) {
+	if !a.allowed(c, auth.DescribeConfigs, auth.Topic(name)) {
+		return nil, kerr.TopicAuthorizationFailed
+	}
+	if err := config.CheckTopicName(name); err != nil {
+		return nil, err
+	}
+	if a.Metadata.Image().Topic(name) == nil {
+		return nil, kerr.UnknownTopicOrPartition
+	}
+	return a.Node().DescribeTopic(stored)
+}
+
+// checkOwnID refuses the id of another broker: what is configured there statically only it knows.
+func (a *API) checkOwnID(name string) error {
+	id, err := strconv.ParseInt(name, 10, 32)
+	if err != nil {
+		return wireError(kerr.InvalidRequest, "Broker id must be an integer, but it is: "+name)
+	}
+	if int32(id) != a.NodeID {
+		return wireError(kerr.InvalidRequest,
+			fmt.Sprintf("Unexpected broker id, expected %d or empty string, but received %s", a.NodeID, name))
+	}
+	return nil
+}
+
+func describedConfig(request *kmsg.DescribeConfigsRequest, e config.Entry) kmsg.DescribeConfigsResponseResourceConfig {
+	out := kmsg.NewDescribeConfigsResponseResourceConfig()
+	out.Name, out.Value, out.ReadOnly, out.IsSensitive = e.Name, e.Value, e.ReadOnly, e.Sensitive
+	out.IsDefault = e.Source == config.SourceDefault
+	out.Source = kmsg.ConfigSource(e.Source)
+	if request.IncludeSynonyms {
+		for _, s := range e.Synonyms {
+			synonym := kmsg.NewDescribeConfigsResponseResourceConfigConfigSynonym()
+			synonym.Name, synonym.Value, synonym.Source = s.Name, s.Value, kmsg.ConfigSource(s.Source)
+			out.ConfigSynonyms = append(out.ConfigSynonyms, synonym)
+		}
+	}
+	out.ConfigType = kmsg.ConfigType(e.Type)
+	if request.IncludeDocumentation && e.Doc != "" {
+		doc := e.Doc
+		out.Documentation = &doc
+	}
+	return out
+}

@@ -1,0 +1,107 @@
+package api
+
+import (
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"tidemark/internal/commitlog"
+	"tidemark/internal/controller"
+	"tidemark/internal/logdir"
+	"tidemark/internal/producerstate"
+	"tidemark/internal/replica"
+)
+
+// none is the code of success.
+const none int16 = 0
+
+// codes maps the errors of the layers below to Kafka's error codes. The first that errors.Is counts.
+var codes = []struct {
+	err  error
+	code int16
+}{
+	{replica.ErrUnknownPartition, kerr.UnknownTopicOrPartition.Code},
+	{replica.ErrUnknownTopicID, kerr.UnknownTopicID.Code},
+	{replica.ErrNotLeader, kerr.NotLeaderForPartition.Code},
+	{replica.ErrFencedLeaderEpoch, kerr.FencedLeaderEpoch.Code},
+	{replica.ErrUnknownLeaderEpoch, kerr.UnknownLeaderEpoch.Code},
+	{replica.ErrNotEnoughReplicas, kerr.NotEnoughReplicas.Code},
+	{replica.ErrOffsetNotAvailable, kerr.OffsetNotAvailable.Code},
+
+	{commitlog.ErrInvalidRecord, kerr.InvalidRecord.Code},
+	{commitlog.ErrCorruptMessage, kerr.CorruptMessage.Code},
+	{commitlog.ErrMessageTooLarge, kerr.MessageTooLarge.Code},
+	{commitlog.ErrRecordListTooLarge, kerr.RecordListTooLarge.Code},
+	{commitlog.ErrInvalidTimestamp, kerr.InvalidTimestamp.Code},
+	{commitlog.ErrUndecodable, kerr.UnknownServerError.Code},
+	{commitlog.ErrUnsupportedCodec, kerr.UnsupportedCompressionType.Code},
+	{commitlog.ErrInvalidTxnState, kerr.InvalidTxnState.Code},
+	{commitlog.ErrFailed, kerr.KafkaStorageError.Code},
+	{commitlog.ErrClosed, kerr.NotLeaderForPartition.Code},
+	{logdir.ErrNoDirectory, kerr.KafkaStorageError.Code},
+
+	{controller.ErrTopicExists, kerr.TopicAlreadyExists.Code},
+	{controller.ErrInvalidTopic, kerr.InvalidTopicException.Code},
+	{controller.ErrInvalidPartitions, kerr.InvalidPartitions.Code},
+	{controller.ErrInvalidReplicationFactor, kerr.InvalidReplicationFactor.Code},
+	{controller.ErrInvalidReplicaAssignment, kerr.InvalidReplicaAssignment.Code},
+	{controller.ErrInvalidConfig, kerr.InvalidConfig.Code},
+	{controller.ErrInvalidRequest, kerr.InvalidRequest.Code},
+	{controller.ErrUnknownTopic, kerr.UnknownTopicOrPartition.Code},
+	{controller.ErrUnknownTopicID, kerr.UnknownTopicID.Code},
+	{controller.ErrPolicyViolation, kerr.PolicyViolation.Code},
+	{controller.ErrStaleBrokerEpoch, kerr.StaleBrokerEpoch.Code},
+}
+
+// code is Kafka's error code for an error of a lower layer; UNKNOWN_SERVER_ERROR for one that no rule knows.
+func code(err error) int16 {
+	if err == nil {
+		return none
+	}
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	var (
+		outOfRange  *commitlog.OffsetOutOfRangeError
+		offline     *logdir.OfflineError
+		outOfOrder  *producerstate.OutOfOrderSequenceError
+		oldEpoch    *producerstate.InvalidProducerEpochError
+		txnState    *producerstate.InvalidTxnStateError
+		coordFenced *producerstate.TransactionCoordinatorFencedError
+		wireErr     *kerr.Error
+	)
+	switch {
+	case errors.As(err, &outOfRange):
+		return kerr.OffsetOutOfRange.Code
+	case errors.As(err, &offline):
+		return kerr.KafkaStorageError.Code
+	case errors.As(err, &outOfOrder):
+		return kerr.OutOfOrderSequenceNumber.Code
+	case errors.As(err, &oldEpoch):
+		return kerr.InvalidProducerEpoch.Code
+	case errors.As(err, &txnState):
+		return kerr.InvalidTxnState.Code
+	case errors.As(err, &coordFenced):
+		return kerr.TransactionCoordinatorFenced.Code
+	case errors.As(err, &wireErr):
+		return wireErr.Code
+	}
+	return kerr.UnknownServerError.Code
+}
+
+// failed counts and returns the code of an error; unexpected ones are logged.
+func (a *API) failed(c *call, err error) int16 {
+	n := code(err)
+	if n == none {
+		return n
+	}
+	if a.Metrics.Error != nil {
+		a.Metrics.Error(c.key(), n)
+	}
+	if n == kerr.UnknownServerError.Code {
+		a.Logger.Error("request failed", "key", c.key(), "client", c.request.Conn.Remote.String(), "error", err)
+	}
+	return n
+}

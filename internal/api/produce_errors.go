@@ -1,0 +1,55 @@
+package api
+
+import (
+	"errors"
+
+	"tidemark/internal/commitlog"
+	"tidemark/internal/protocol"
+	"tidemark/record"
+)
+
+// describeRefusal adds to an answer what Kafka says of a refused batch: for most errors nothing but the code.
+func describeRefusal(answer *protocol.ProducePartitionResponse, err error, info commitlog.AppendInfo) {
+	answer.LogStartOffset = info.LogStartOffset
+	var refused *commitlog.AppendError
+	if !errors.As(err, &refused) {
+		return
+	}
+	if refused.OnWire {
+		text := refused.Text
+		answer.ErrorMessage = &text
+	}
+	for _, r := range refused.RecordErrors {
+		text := r.Message
+		answer.RecordErrors = append(answer.RecordErrors, protocol.RecordError{BatchIndex: r.BatchIndex, Message: &text})
+	}
+}
+
+// singleBatch is the one magic-2 batch that a produce request holds for a partition. The message sets of version
+// 0 to 2 are converted to one.
+func singleBatch(records []byte, version int16) ([]byte, error) {
+	if version >= firstBatchVersion {
+		return commitlog.SingleBatch(records, version)
+	}
+	o := record.DefaultBuilderOptions()
+	o.Codec = record.SetCodec(records)
+	batch, err := record.UpConvert(records, o, record.IterOptions{})
+	if err != nil {
+		return nil, refusedMessageSet(err)
+	}
+	return batch, nil
+}
+
+// refusedMessageSet is the refusal of a message set that cannot be converted.
+func refusedMessageSet(err error) error {
+	reason := commitlog.ErrInvalidRecord
+	var corrupt *record.CorruptError
+	var codec *record.CodecError
+	switch {
+	case errors.As(err, &corrupt):
+		reason = commitlog.ErrCorruptMessage
+	case errors.As(err, &codec), errors.Is(err, record.ErrTooLarge):
+		reason = commitlog.ErrUndecodable
+	}
+	return &commitlog.AppendError{Reason: reason, Text: err.Error()}
+}

@@ -1,0 +1,24 @@
+package api
+
+import "tidemark/internal/protocol"
+
+// handlers lists what is built, by key. The versions are the widest; the profile narrows them.
+func handlers() []handler {
+	return []handler{
+		{protocol.Range{Key: 0, Min: 0, Max: 13}, (*API).produce},
+		{protocol.Range{Key: 1, Min: 0, Max: 18}, (*API).fetch},
+		message(2, 0, 11, (*API).listOffsets),
+		message(3, 0, 13, (*API).metadata),
+		message(18, 0, 4, (*API).apiVersions),
+		message(19, 0, 7, (*API).createTopics),
+		message(20, 0, 6, (*API).deleteTopics),
+		message(22, 0, 5, (*API).initProducerID),
+		message(23, 0, 4, (*API).offsetForLeaderEpoch),
+		message(32, 0, 4, (*API).describeConfigs),
+		message(33, 0, 2, (*API).alterConfigs),
+		message(37, 0, 3, (*API).createPartitions),
+		message(44, 0, 1, (*API).incrementalAlterConfigs),
+		message(60, 0, 2, (*API).describeCluster),
+		message(75, 0, 0, (*API).describeTopicPartitions),
+	}
+}

@@ -1,0 +1,74 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// admin is the HTTP port for operators: /live, /ready and /metrics.
+type admin struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+// adminTimeout bounds how long a client may take to send its request.
+const adminTimeout = 10 * time.Second
+
+// startAdmin opens the admin port before anything slow happens, so that a long recovery can be watched.
+func (b *Broker) startAdmin(ctx context.Context) error {
+	address := b.config().AdminListener
+	if address == "" {
+		return nil
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("open admin port (tidemark.admin.listener, empty for none): %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "live") })
+	mux.HandleFunc("GET /ready", b.answerReady)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(b.metrics.registry, promhttp.HandlerOpts{}))
+	b.admin = &admin{listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: adminTimeout}}
+	go func() {
+		if err := b.admin.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			b.log.Error("admin port failed", "error", err)
+		}
+	}()
+	return nil
+}
+
+// answerReady answers 200 when clients are served, else 503 with how far loading is.
+func (b *Broker) answerReady(w http.ResponseWriter, _ *http.Request) {
+	if b.ready.Load() {
+		_, _ = fmt.Fprintln(w, "ready")
+		return
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+	done, total := b.loadProgress()
+	_, _ = fmt.Fprintf(w, "not ready: %d of %d partitions loaded\n", done, total)
+}
+
+func (a *admin) close() error { return a.server.Close() }
+
+// AdminAddress is the address of the admin port; "" when there is none.
+func (b *Broker) AdminAddress() string {
+	if b.admin == nil {
+		return ""
+	}
+	return b.admin.listener.Addr().String()
+}
+
+func hostName() string {
+	if name, err := os.Hostname(); err == nil {
+		return name
+	}
+	return "localhost"
+}

@@ -1,0 +1,172 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tidemark/internal/api"
+	"tidemark/internal/commitlog"
+	"tidemark/internal/config"
+	"tidemark/internal/index"
+	"tidemark/internal/logdir"
+	"tidemark/internal/quorum"
+	"tidemark/internal/replica"
+	"tidemark/internal/server"
+	"tidemark/vfs"
+)
+
+// Options say what broker to start. Properties are required.
+type Options struct {
+	// Properties are the node's static configs, as in a server.properties file. What a node that stands alone
+	// needs and Properties lack is filled in (config.FillStandalone).
+	Properties map[string]string
+	Logger     *slog.Logger // nil: silent
+	FS         vfs.FS       // nil: the operating system's
+	// Version is told on the admin port.
+	Version string
+}
+
+// Broker is a running broker.
+type Broker struct {
+	opts      Options
+	log       *slog.Logger
+	started   time.Time
+	node      atomic.Pointer[config.Node]
+	static    *config.Node
+	scheduler *scheduler
+	files     *index.FileCache
+	pages     *index.Cache
+	logs      commitlog.Metrics
+	dirs      *logdir.Set
+	quorum    *quorum.Quorum
+	replicas  *replica.Manager
+	api       *api.API
+	server    *server.Server
+	metrics   *metrics
+	admin     *admin
+	listeners []boundListener
+	serving   sync.WaitGroup
+	ready     atomic.Bool
+	startTook atomic.Int64 // ns
+	epoch     int64        // of this start's registration
+}
+
+// Start starts a broker and returns when it serves. Stop it with [Broker.Stop].
+//
+// Errors: one that wraps vfs.ErrLocked when another process has a log directory; a *config.Error; those of the
+// disk and of the network.
+func Start(ctx context.Context, o Options) (*Broker, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.FS == nil {
+		o.FS = vfs.OS()
+	}
+	b := &Broker{opts: o, log: o.Logger, started: time.Now(), epoch: -1}
+	for _, step := range []func(context.Context) error{b.configure, b.startAdmin, b.openDirectories, b.openMetadata,
+		b.loadPartitions, b.listen, b.register, b.serve} {
+		err := ctx.Err()
+		if err == nil {
+			err = step(ctx)
+		}
+		if err != nil {
+			return nil, errors.Join(err, b.abort())
+		}
+	}
+	b.startTook.Store(int64(time.Since(b.started)))
+	b.ready.Store(true)
+	b.log.Info("ready", "listeners", b.Addresses(), "node", b.config().NodeID, "cluster", b.clusterID(),
+		"partitions", len(b.replicas.Partitions()), "took", time.Since(b.started).Round(time.Millisecond))
+	return b, nil
+}
+
+func (b *Broker) config() *config.Broker { return b.node.Load().Broker() }
+
+// configure resolves the configs and makes what every part shares.
+func (b *Broker) configure(context.Context) error {
+	props, err := b.fillProperties()
+	if err != nil {
+		return err
+	}
+	node, err := config.NewNode(props)
+	if err != nil {
+		return err
+	}
+	for _, key := range node.Unknown() {
+		b.log.Warn("config is not known and has no effect", "key", key)
+	}
+	b.static = node
+	b.node.Store(node)
+	c := node.Broker()
+	b.scheduler = newScheduler(schedulerThreads)
+	b.files = index.NewFileCache(b.opts.FS, int(c.OpenFiles))
+	b.pages = index.NewCache(c.MemoryBytes / pageCacheShare)
+	b.metrics = newMetrics(b)
+	return nil
+}
+
+const (
+	// schedulerThreads is how many background tasks run at once (Kafka: background.threads, 10).
+	schedulerThreads = 10
+	// pageCacheShare is the part of the memory budget that pages of indexes may take: one in so many.
+	pageCacheShare = 8
+)
+
+// abort takes down what a failed start had put up.
+func (b *Broker) abort() error {
+	return b.stop(context.Background(), false)
+}
+
+// Stop stops the broker in good order: no new requests, those in flight are answered, the broker is fenced, logs
+// are flushed and closed, the clean markers are written. When ctx ends, requests in flight are given up.
+func (b *Broker) Stop(ctx context.Context) error {
+	b.log.Info("stopping")
+	start := time.Now()
+	err := b.stop(ctx, true)
+	b.log.Info("stopped", "took", time.Since(start).Round(time.Millisecond))
+	return err
+}
+
+func (b *Broker) stop(ctx context.Context, clean bool) error {
+	b.ready.Store(false)
+	var errs []error
+	note := func(what string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+		}
+	}
+	if b.server != nil {
+		note("stop listeners", b.server.Shutdown(ctx))
+		b.serving.Wait()
+	}
+	for _, l := range b.listeners {
+		if err := l.net.Close(); !errors.Is(err, net.ErrClosed) {
+			note("close listener "+l.name, err)
+		}
+	}
+	if clean {
+		note("leave the cluster", b.leave(ctx))
+	}
+	if b.scheduler != nil {
+		b.scheduler.stop()
+	}
+	if clean && b.replicas != nil {
+		b.replicas.CheckpointHighWatermarks()
+	}
+	if b.quorum != nil {
+		note("close metadata log", b.quorum.Close())
+	}
+	if b.dirs != nil {
+		note("close log directories", b.dirs.Close(b.epoch))
+	}
+	if b.admin != nil {
+		note("close admin port", b.admin.close())
+	}
+	return errors.Join(errs...)
+}

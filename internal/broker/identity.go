@@ -1,0 +1,84 @@
+package broker
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"tidemark/internal/checkpoint"
+	"tidemark/internal/config"
+	"tidemark/internal/controller"
+)
+
+// firstNodeID is the node of a directory that is made new and given no number.
+const firstNodeID = 1
+
+// fillProperties adds to the properties what a node that stands alone needs: its number comes from the
+// meta.properties of its log directories.
+func (b *Broker) fillProperties() (map[string]string, error) {
+	props := maps.Clone(b.opts.Properties)
+	config.FillStandalone(props)
+	if props["node.id"] != "" || props["broker.id"] != "" {
+		return props, nil
+	}
+	props["node.id"] = strconv.Itoa(firstNodeID)
+	for _, dir := range logDirs(props) {
+		m, err := checkpoint.ReadMetaProperties(b.opts.FS, filepath.Join(dir, checkpoint.MetaPropertiesFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read identity of log directory %s: %w", dir, err)
+		}
+		props["node.id"] = strconv.Itoa(int(m.NodeID))
+	}
+	return props, nil
+}
+
+func logDirs(props map[string]string) []string {
+	list := props["log.dirs"]
+	if list == "" {
+		list = props["log.dir"]
+	}
+	var dirs []string
+	for dir := range strings.SplitSeq(list, ",") {
+		if dir = strings.TrimSpace(dir); dir != "" {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// newID draws a random id.
+func newID() [16]byte {
+	id, err := controller.NewUUID(rand.Reader)
+	if err != nil {
+		panic(err) // the system's random source does not fail
+	}
+	return id
+}
+
+// identify proves that the directories are this node's, or makes them so when they are empty.
+func (b *Broker) identify() error {
+	node := b.config().NodeID
+	m, found := b.dirs.Identity()
+	if found && m.NodeID != node {
+		return fmt.Errorf("configured node.id %d does not match node.id %d in meta.properties: "+
+			"if you moved your data, make sure your configured node.id matches", node, m.NodeID)
+	}
+	cluster := m.ClusterID
+	if !found {
+		cluster = checkpoint.FormatID(newID())
+	}
+	return b.dirs.Format(cluster, node)
+}
+
+func (b *Broker) clusterID() string {
+	m, _ := b.dirs.Identity()
+	return m.ClusterID
+}

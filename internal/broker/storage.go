@@ -1,0 +1,194 @@
+package broker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	mathrand "math/rand/v2"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tidemark/internal/checkpoint"
+	"tidemark/internal/commitlog"
+	"tidemark/internal/config"
+	"tidemark/internal/controller"
+	"tidemark/internal/logdir"
+	"tidemark/internal/metadata"
+	"tidemark/internal/quorum"
+	"tidemark/internal/replica"
+)
+
+// openDirectories locks the log directories and settles whose they are.
+func (b *Broker) openDirectories(context.Context) error {
+	c := b.config()
+	dirs, err := logdir.Open(logdir.Options{
+		FS: b.opts.FS, Dirs: c.LogDirs, Settings: dirSettings(b), Clock: time.Now, Rand: mathrand.Uint64, NewID: newID,
+		Scheduler: b.scheduler, Logger: b.log, Files: b.files, Pages: b.pages, Metrics: &b.logs,
+		Offline: b.directoryFailed,
+	})
+	if err != nil {
+		return err
+	}
+	b.dirs = dirs
+	return b.identify()
+}
+
+func dirSettings(b *Broker) logdir.Settings {
+	c := b.config()
+	return logdir.Settings{
+		RecoveryThreadsPerDataDir:    int(c.NumRecoveryThreadsPerDataDir),
+		InitialTaskDelay:             c.LogInitialTaskDelay,
+		RetentionCheckInterval:       c.LogRetentionCheckInterval,
+		FlushSchedulerInterval:       c.LogFlushSchedulerInterval,
+		RecoveryPointInterval:        c.LogFlushOffsetCheckpointInterval,
+		StartOffsetInterval:          c.LogFlushStartOffsetCheckpointInterval,
+		ProducerIDExpirationMs:       c.ProducerIDExpiration.Milliseconds(),
+		ProducerIDExpirationInterval: c.ProducerIDExpirationCheckInterval,
+		VerifyTransactions:           true,
+	}
+}
+
+// directoryFailed is told by logdir; it may be while partitions are still being loaded.
+func (b *Broker) directoryFailed(dir string, partitions []checkpoint.TopicPartition, err error) {
+	if b.replicas != nil {
+		b.replicas.Offline(dir, partitions, err)
+	}
+}
+
+// openMetadata replays the metadata log, or makes a new one in directories that hold nothing yet.
+func (b *Broker) openMetadata(context.Context) error {
+	c := b.config()
+	home, err := b.metadataDirectory()
+	if err != nil {
+		return err
+	}
+	if err := b.writeBootstrap(home); err != nil {
+		return err
+	}
+	options, err := controller.NodeOptions(b.clusterID(), b.static, b.node.Load)
+	if err != nil {
+		return err
+	}
+	b.quorum, err = quorum.Open(quorum.Options{
+		FS: b.opts.FS, LogDir: home.Path, DirectoryID: home.ID, NodeID: c.NodeID, Controller: controller.New(options),
+		Clock: time.Now, Random: rand.Reader, Logger: b.log, Endpoints: controllerEndpoints(c),
+		SegmentBytes: c.MetadataLogSegmentBytes, SegmentMs: c.MetadataLogSegmentAge.Milliseconds(),
+		SnapshotBytes: c.MetadataLogMaxRecordBytesBetweenSnapshots, SnapshotInterval: neverIfZero(c),
+		MaxRetentionBytes: c.MetadataMaxRetentionBytes, MaxRetention: c.MetadataMaxRetention,
+		Files: b.files, Pages: b.pages, Background: b.scheduler.Background, After: b.scheduler.After,
+	})
+	if err != nil {
+		return err
+	}
+	b.scheduler.Every(snapshotCheck, snapshotCheck, func() {
+		if _, _, err := b.quorum.MaybeSnapshot(); err != nil && !quorum.IsFailure(err) {
+			b.log.Error("snapshot of the metadata", "error", err)
+		}
+	})
+	return nil
+}
+
+// snapshotCheck is how often it is looked at whether a snapshot of the metadata is due.
+const snapshotCheck = 10 * time.Second
+
+// neverIfZero: Kafka's 0 means no snapshots by time, the quorum's any negative interval.
+func neverIfZero(c *config.Broker) time.Duration {
+	if c.MetadataLogMaxSnapshotInterval == 0 {
+		return -1
+	}
+	return c.MetadataLogMaxSnapshotInterval
+}
+
+func controllerEndpoints(c *config.Broker) []metadata.Endpoint {
+	var out []metadata.Endpoint
+	for _, l := range c.Listeners {
+		if slices.Contains(c.ControllerListenerNames, l.Name) {
+			out = append(out, metadata.Endpoint{Name: l.Name, Host: l.Host, Port: uint16(l.Port)})
+		}
+	}
+	return out
+}
+
+// metadataDirectory is the log directory that holds, or will hold, the metadata log.
+func (b *Broker) metadataDirectory() (logdir.Directory, error) {
+	want, err := filepath.Abs(b.config().MetadataLogDir)
+	if err != nil {
+		return logdir.Directory{}, err
+	}
+	for _, d := range b.dirs.Directories() {
+		if d.Path == want {
+			return d, nil
+		}
+	}
+	return logdir.Directory{}, fmt.Errorf("metadata.log.dir %s is not one of log.dirs: a directory of its own for the "+
+		"metadata log is not built yet", want)
+}
+
+// writeBootstrap writes the records that a new cluster begins with, as formatting does, unless there is a metadata
+// log already. It never begins a new cluster beside partitions of an old one.
+func (b *Broker) writeBootstrap(home logdir.Directory) error {
+	_, err := b.opts.FS.Stat(filepath.Join(home.Path, logdir.MetadataFolder))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if found, err := b.dirs.FindPartition(); err != nil || found != "" {
+		return errors.Join(err, fmt.Errorf("%s holds partitions, such as %s, but no %s: starting here would make a "+
+			"new, empty cluster beside them; give the log directory that holds the metadata log first in log.dirs",
+			home.Path, found, logdir.MetadataFolder))
+	}
+	for _, d := range b.dirs.Directories() {
+		if err := quorum.WriteBootstrap(b.opts.FS, d.Path, time.Now()); err != nil {
+			return fmt.Errorf("format log directory %s: %w", d.Path, err)
+		}
+	}
+	return nil
+}
+
+// loadPartitions opens the logs and gives every partition its role.
+func (b *Broker) loadPartitions(ctx context.Context) error {
+	image := b.quorum.Image()
+	b.applyConfigs(image)
+	b.replicas = replica.NewManager(replica.Options{NodeID: b.config().NodeID, Dirs: b.dirs,
+		TopicConfig: b.topicConfig, Timer: replica.RealTimer, Logger: b.log})
+	assign := func(tp checkpoint.TopicPartition, id [16]byte) logdir.Assignment {
+		return b.assignment(image, tp, id)
+	}
+	if err := b.dirs.Load(ctx, assign); err != nil {
+		return err
+	}
+	b.quorum.Subscribe(b.follow)
+	every := b.config().ReplicaHighWatermarkCheckpointInterval
+	b.scheduler.Every(every, every, b.replicas.CheckpointHighWatermarks)
+	return nil
+}
+
+// assignment tells whether the cluster wants a partition here that was found in a log directory.
+func (b *Broker) assignment(image *metadata.Image, tp checkpoint.TopicPartition, id [16]byte) logdir.Assignment {
+	topic := image.Topic(tp.Topic)
+	if topic == nil || id != [16]byte{} && topic.ID != metadata.UUID(id) {
+		return logdir.Assignment{Config: commitlog.DefaultConfig()}
+	}
+	a := logdir.Assignment{TopicID: topic.ID, Config: b.topicConfig(image, tp.Topic).Log}
+	if p := topic.Partition(tp.Partition); p != nil {
+		for _, r := range p.Replicas {
+			a.Assigned = a.Assigned || r == b.config().NodeID
+		}
+	}
+	return a
+}
+
+// topicConfig resolves a topic's configs. Stored overrides were checked when they were set; what an older or newer
+// Kafka stored and this one cannot use is left out, with a warning.
+func (b *Broker) topicConfig(image *metadata.Image, topic string) replica.TopicConfig {
+	node := b.node.Load()
+	overrides := image.Config(metadata.TopicConfigs(topic)).Map()
+	log, err := node.Topic(overrides)
+	if err != nil {
+		b.log.Warn("configs of topic are not usable: the broker's defaults apply", "topic", topic, "error", err)
+		log, _ = node.Topic(nil)
+	}
+	return replica.TopicConfig{Log: log, MinInSyncReplicas: int(log.MinInsyncReplicas)}
+}
