@@ -87,14 +87,3 @@ type AllowAll struct{}
 
 // Allowed returns true.
 func (AllowAll) Allowed(*Context, Operation, Resource) bool { return true }
-
-// Filter returns those of names that the sender may do op to as resources made by of, in their order.
-func Filter(a Authorizer, c *Context, op Operation, of func(name string) Resource, names []string) []string {
-	var allowed []string
-	for _, name := range names {
-		if a.Allowed(c, op, of(name)) {
-			allowed = append(allowed, name)
-		}
-	}
-	return allowed
-}
