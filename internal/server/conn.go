@@ -41,6 +41,7 @@ type conn struct {
 	head, tail *exchange // requests in arrival order
 	inFlight   int
 	drained    bool // no more requests will be pushed
+	closing    bool // a response that closes the connection is on its way
 	dead       bool
 	muteUntil  time.Time
 	reason     CloseReason // why dead
@@ -154,10 +155,14 @@ func (c *conn) waitForRoom() error {
 	for {
 		c.mu.Lock()
 		room := c.inFlight < c.srv.opts.MaxInFlight
-		mute := c.muteUntil
+		mute, closing := c.muteUntil, c.closing
 		c.mu.Unlock()
 		if c.draining.Load() {
 			return errDraining
+		}
+		if closing { // as Kafka, which looks at no request before the one ahead is answered
+			<-c.ctx.Done()
+			return c.ctx.Err()
 		}
 		if room && !mute.IsZero() {
 			if wait := mute.Sub(c.srv.opts.Now()); wait > 0 {

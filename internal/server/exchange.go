@@ -66,6 +66,7 @@ func (x *exchange) reply(resp protocol.Response) {
 	x.settled = true
 	x.resp = resp
 	first := c.head == x
+	c.closing = c.closing || resp.Close
 	if resp.Throttle > 0 {
 		if until := c.srv.opts.Now().Add(resp.Throttle); until.After(c.muteUntil) {
 			c.muteUntil = until

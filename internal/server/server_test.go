@@ -127,6 +127,22 @@ func TestNoReplyAndClose(t *testing.T) {
 	}
 }
 
+// Nothing that follows a request which ends the connection is looked at.
+func TestNothingAfterClose(t *testing.T) {
+	var handled atomic.Int32
+	s := start(t, func(_ context.Context, _ *protocol.Request, reply func(protocol.Response)) {
+		handled.Add(1)
+		reply(protocol.Response{Close: true})
+	}, nil)
+	c := s.dial(t)
+	c.send(append(request(1), request(2)...))
+	c.ended()
+	s.await(t, "end", func() bool { return len(s.closed) == 1 })
+	if n := handled.Load(); n != 1 {
+		t.Errorf("%d requests handled", n)
+	}
+}
+
 // A malformed body, found by the handler, counts as a bad frame.
 func TestCloseReasonOfMalformedBody(t *testing.T) {
 	s := start(t, func(_ context.Context, r *protocol.Request, reply func(protocol.Response)) {
