@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,7 +26,10 @@ func dropPages(t *testing.T, f vfs.File) {
 		t.Fatal(err)
 	}
 	// Pages that the kernel has in hand just then stay: ask until all are gone.
-	for cached := true; cached; {
+	for cached, end := true, time.Now().Add(patience); cached; {
+		if time.Now().After(end) {
+			t.Fatal("the kernel keeps the pages of the file")
+		}
 		if err := unix.Fadvise(int(fd), 0, 0, unix.FADV_DONTNEED); err != nil {
 			t.Fatal(err)
 		}
