@@ -125,11 +125,14 @@ func (b *Broker) abort() error {
 
 // Stop stops the broker in good order: no new requests, those in flight are answered, the broker is fenced, logs
 // are flushed and closed, the clean markers are written. When ctx ends, requests in flight are given up.
-func (b *Broker) Stop(ctx context.Context) error {
-	b.log.Info("stopping")
-	start := time.Now()
-	err := b.stop(ctx, true)
-	b.log.Info("stopped", "took", time.Since(start).Round(time.Millisecond))
+// Further calls do nothing.
+func (b *Broker) Stop(ctx context.Context) (err error) {
+	b.stopping.Do(func() {
+		b.log.Info("stopping")
+		start := time.Now()
+		err = b.stop(ctx, true)
+		b.log.Info("stopped", "took", time.Since(start).Round(time.Millisecond))
+	})
 	return err
 }
 
