@@ -54,7 +54,8 @@ type Broker struct {
 	serving   sync.WaitGroup
 	ready     atomic.Bool
 	startTook atomic.Int64 // ns
-	epoch     int64        // of this start's registration
+	epoch     int64        // of this start's registration; -1 before
+	stopping  sync.Once
 }
 
 // Start starts a broker and returns when it serves. Stop it with [Broker.Stop].
