@@ -21,6 +21,9 @@ func (l *Log) recoverSegments(segments []*segment.Segment) ([]*segment.Segment, 
 	if from < 0 {
 		from = 0
 	}
+	if from > 0 && segments[from].BaseOffset() == l.o.RecoveryPoint {
+		segments[from-1].Distrust()
+	}
 	next := int64(-1)
 	for i := from; i < len(segments); i++ {
 		s := segments[i]

@@ -88,31 +88,42 @@ func (l *Log) roll(base int64) error {
 	v.endPos = 0
 	l.view.Store(&v)
 	l.o.Metrics.Rolls.Add(1)
-	return l.snapshotAt(base)
+	return l.snapshotAt(base, old)
 }
 
 // snapshotAt takes a producer snapshot for a new segment and arranges for it and the segments before to become
 // durable.
-func (l *Log) snapshotAt(base int64) error {
+func (l *Log) snapshotAt(base int64, old *segment.Segment) error {
 	l.producers.SetEndOffset(base)
 	snapshot, taken, err := l.producers.Snapshot(false)
 	if err != nil {
 		return err
 	}
+	held := old.Acquire()
 	l.afterUnlock(func() {
-		if err := l.flushRolled(base, snapshot, taken); err != nil {
+		if held {
+			defer old.Release()
+		}
+		if err := l.flushRolled(base, snapshot, taken, old); err != nil {
 			l.o.Logger.Warn("flush after a roll", "error", err)
 		}
 	})
 	return nil
 }
 
-// flushRolled is the background's part of a roll.
-func (l *Log) flushRolled(base, snapshot int64, taken bool) error {
+// flushRolled is the background's part of a roll. The old segment may lie below the recovery point, but its end was
+// written since.
+func (l *Log) flushRolled(base, snapshot int64, taken bool, old *segment.Segment) error {
+	if l.closed.Load() {
+		return nil
+	}
 	if taken {
 		if err := producerstate.SyncSnapshot(l.o.FS, l.Dir(), snapshot); err != nil {
 			return l.fail("flush "+l.name, err)
 		}
+	}
+	if err := old.Flush(); err != nil {
+		return l.fail("flush "+l.name, err)
 	}
 	return l.flushTo(base, false)
 }

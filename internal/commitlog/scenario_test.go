@@ -16,10 +16,10 @@ import (
 	"tidemark/vfs/faultfs"
 )
 
-// TestScenarios runs the scripts in testdata. The first line of a script is "open", with topic configs as arguments;
+// TestScenarios runs the scripts in testdata/scenarios. The first line of a script is "open", with topic configs as arguments;
 // each command prints what it did.
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
 		w := newWorld(smallConfig())
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			out, err := w.run(command{d.Cmd, argsOf(d)})

@@ -31,6 +31,7 @@ func (s *Segment) Write(batches []byte, largestTs int64) (pos int64, err error) 
 	if err := s.makeOffsetIndex(f); err != nil {
 		return 0, err
 	}
+	s.dirty.Store(true)
 	if _, err := f.log.WriteAt(batches, pos); err != nil {
 		return 0, err
 	}
@@ -164,6 +165,7 @@ func (s *Segment) Grow() error {
 		return err
 	}
 	s.growing.Store(true)
+	s.dirty.Store(true)
 	f := s.files()
 	if err := f.offsets.Grow(); err != nil {
 		return err
@@ -182,20 +184,25 @@ func (s *Segment) Seal() error {
 	if err != nil {
 		return err
 	}
+	s.dirty.Store(true)
 	f := s.files()
 	if _, err := f.times.Append(largest.Timestamp, largest.Offset, true); err != nil {
 		return err
 	}
+	if err := s.trimIndexes(f); err != nil {
+		return err
+	}
+	s.growing.Store(false)
+	return s.trimLog(f)
+}
+
+func (s *Segment) trimIndexes(f *files) error {
 	if s.has(HasIndex) {
 		if err := f.offsets.Trim(); err != nil {
 			return err
 		}
 	}
-	if err := f.times.Trim(); err != nil {
-		return err
-	}
-	s.growing.Store(false)
-	return s.trimLog(f)
+	return f.times.Trim()
 }
 
 func (s *Segment) trimLog(f *files) error {
@@ -210,8 +217,12 @@ func (s *Segment) trimLog(f *files) error {
 	return f.log.Truncate(size)
 }
 
-// Flush makes the segment's files durable, the log first.
+// Flush makes the segment's files durable, the log first, unless nothing changed since the last time. After an error
+// the state of the files is not known.
 func (s *Segment) Flush() error {
+	if !s.dirty.Swap(false) {
+		return nil
+	}
 	f := s.files()
 	if err := f.log.Sync(); err != nil {
 		return err

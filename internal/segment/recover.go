@@ -104,6 +104,7 @@ func (s *Segment) fault(h record.Header, next int64, crcGood bool) string {
 
 // Cut shortens the log to its first size bytes, which end with a whole batch. The indexes must fit already.
 func (s *Segment) Cut(size int64) error {
+	s.dirty.Store(true)
 	if err := s.files().log.Truncate(size); err != nil {
 		return fmt.Errorf("cut segment %020d: %w", s.base, err)
 	}

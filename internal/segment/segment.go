@@ -78,6 +78,7 @@ type Segment struct {
 	size     atomic.Int64 // bytes of batches; -1: not known yet
 	verified atomic.Bool  // the indexes were looked over, or were made here
 	trusted  atomic.Bool  // the indexes were made here: entries need no check against the log
+	dirty    atomic.Bool  // changed since the last Flush
 	growing  atomic.Bool  // appended to: its indexes may not be rebuilt under the writer
 	present  atomic.Uint32
 	open     atomic.Pointer[files]
@@ -129,6 +130,7 @@ func Create(env *Env, base int64, cfg Config) (*Segment, error) {
 	s.verified.Store(true)
 	s.trusted.Store(true)
 	s.growing.Store(true)
+	s.dirty.Store(true)
 	s.maxKnown, s.max = true, index.TimeEntry{Timestamp: -1, Offset: base}
 	s.createdMs = env.Clock().UnixMilli()
 	f := s.files()

@@ -44,6 +44,7 @@ func (s *Segment) Truncate(offset, pos int64) error {
 }
 
 func (s *Segment) truncateIndexes(offset int64) error {
+	s.dirty.Store(true)
 	f := s.files()
 	if err := f.offsets.Truncate(offset); err != nil {
 		return err
@@ -108,6 +109,9 @@ func (s *Segment) Replace(offset, pos int64) (*Segment, error) {
 	s.nameless = true
 	s.mu.Unlock()
 	if err := s.env.Files.FS().Rename(name+TemporarySuffix, name); err != nil {
+		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
+	}
+	if err := s.trimIndexes(f); err != nil { // so that their sizes tell how many entries they hold
 		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
 	}
 	fresh := Open(s.env, s.base, s.cfg, Present(s.present.Load()))

@@ -53,6 +53,10 @@ func (s *Segment) checkTail() error {
 	return nil
 }
 
+// Distrust has the indexes rebuilt at their first use. It is for a segment that was ended just before a power loss: the
+// closing time index entry may not have reached the disk.
+func (s *Segment) Distrust() { s.present.And(^uint32(HasTime)) }
+
 // ReadableSize is Size without the bytes at the end that are no batch. It looks the segment over at its first use.
 func (s *Segment) ReadableSize() (int64, error) {
 	if err := s.ready(); err != nil {
@@ -173,6 +177,7 @@ type build struct {
 
 func (s *Segment) startBuild() (*build, error) {
 	f := s.filesLocked()
+	s.dirty.Store(true)
 	s.found(HasIndex | HasTime)
 	if err := f.offsets.Reset(); err != nil {
 		return nil, err

@@ -1,0 +1,103 @@
+package commitlog
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tidemark/record"
+)
+
+// TestAgainstModel runs random operations under random settings and compares the log with a slice of records after
+// each: what is read, and every look-up by time.
+func TestAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(drawConfig(t))
+		check := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		check(w.open())
+		defer func() { _ = w.log.Abandon() }()
+		t.Repeat(map[string]func(*rapid.T){
+			"append": func(t *rapid.T) { check(drawAppend(t, w)) },
+			"roll":   func(*rapid.T) { check(w.log.Roll()) },
+			"flush":  func(*rapid.T) { check(w.log.Flush()) },
+			"truncate": func(t *rapid.T) {
+				to := rapid.Int64Range(w.log.StartOffset(), w.log.EndOffset()).Draw(t, "to")
+				check(w.log.TruncateTo(to))
+				w.truncated(to)
+				w.log.UpdateHighWatermark(w.log.EndOffset())
+			},
+			"startOffset": func(t *rapid.T) {
+				check(w.log.SetStartOffset(rapid.Int64Range(0, w.log.EndOffset()).Draw(t, "start")))
+			},
+			"retention": func(*rapid.T) {
+				_, err := w.log.DeleteOldSegments(w.clock())
+				check(err)
+			},
+			"tick":   func(*rapid.T) { w.tick() },
+			"hold":   func(t *rapid.T) { check(w.keepSlice(rapid.Int64Range(w.log.StartOffset(), w.log.EndOffset()).Draw(t, "at"))) },
+			"slices": func(*rapid.T) { check(w.checkSlices()) },
+			"reopen": func(*rapid.T) {
+				check(w.checkSlices())
+				check(w.close())
+				w.seq = make(map[int64]int32)
+				check(w.open())
+			},
+			"kill": func(*rapid.T) {
+				check(w.checkSlices())
+				w.point = 0
+				w.kill()
+				check(w.open())
+			},
+			"crash": func(t *rapid.T) {
+				check(w.checkSlices())
+				durable := w.log.RecoveryPoint()
+				_ = w.log.Abandon()
+				w.start, w.point = w.log.StartOffset(), durable
+				*w = *w.crash(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), 0.5)
+				check(w.open())
+				if lost := w.visible(w.log.EndOffset(), durable); len(lost) > 0 {
+					t.Fatalf("lost records that were durable: %v", lost)
+				}
+				w.truncated(w.log.EndOffset())
+				w.seq = make(map[int64]int32)
+			},
+			"": func(*rapid.T) { check(w.check()) },
+		})
+	})
+}
+
+func drawConfig(t *rapid.T) Config {
+	cfg := smallConfig()
+	cfg.SegmentBytes = rapid.Int32Range(300, 3000).Draw(t, "segment.bytes")
+	cfg.SegmentIndexBytes = rapid.Int32Range(24, 400).Draw(t, "segment.index.bytes")
+	cfg.IndexIntervalBytes = rapid.Int32Range(0, 600).Draw(t, "index.interval.bytes")
+	cfg.SegmentMs = rapid.Int64Range(100, 10000).Draw(t, "segment.ms")
+	cfg.Preallocate = rapid.Bool().Draw(t, "preallocate")
+	cfg.CompressionType = CompressionType(rapid.Int8Range(-1, 4).Draw(t, "compression.type"))
+	return cfg
+}
+
+func drawAppend(t *rapid.T, w *world) error {
+	n := rapid.IntRange(1, 4).Draw(t, "records")
+	base := rapid.Int64Range(0, 20000).Draw(t, "ts")
+	rows := make([]row, n)
+	for i := range rows {
+		size := rapid.IntRange(0, 60).Draw(t, "size")
+		rows[i] = row{
+			ts:    base + rapid.Int64Range(-50, 50).Draw(t, "delta"),
+			value: fmt.Sprint(len(w.acked), ".", i, strings.Repeat("x", size)),
+		}
+		if rapid.IntRange(0, 9).Draw(t, "no timestamp") == 0 {
+			rows[i].ts = record.NoTimestamp
+		}
+	}
+	_, err := w.append(record.Codec(rapid.Int8Range(0, 4).Draw(t, "codec")), -1, rows)
+	return err
+}
