@@ -61,7 +61,7 @@ func newDeserializer(env *cli.Env, p cli.Properties, key string) deserializer {
 
 // deserializers are Kafka's own, by class name.
 var deserializers = map[string]deserializer{
-	"StringDeserializer":     func(b []byte) (string, error) { return string([]rune(string(b))), nil },
+	"StringDeserializer":     func(b []byte) (string, error) { return cli.JavaString(b), nil },
 	"ByteArrayDeserializer":  func([]byte) (string, error) { return "[B@0", nil },
 	"ByteBufferDeserializer": byteBufferText,
 	"BytesDeserializer":      func(b []byte) (string, error) { return bytesText(b), nil },

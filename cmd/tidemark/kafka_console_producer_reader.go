@@ -143,7 +143,7 @@ func (r *lineReader) line() (string, error) {
 		}
 		line = append(line, b)
 	}
-	return string([]rune(string(line))), nil
+	return cli.JavaString(line), nil
 }
 
 // cut takes the text before a separator off *rest; ok is false when there is none, or

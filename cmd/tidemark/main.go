@@ -28,7 +28,7 @@ type tool struct {
 
 // tools are all of Kafka's command lines that the binary knows.
 var tools = []tool{
-	topicsTool, configsTool, getOffsetsTool, consoleProducerTool, consoleConsumerTool,
+	topicsTool, configsTool, getOffsetsTool, consoleProducerTool, consoleConsumerTool, dumpLogTool,
 }
 
 func main() {
@@ -75,7 +75,7 @@ func rootCommand(env *cli.Env) *cobra.Command {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	root.AddCommand(versionCommand(env), installToolsCommand(env))
+	root.AddCommand(serveCommand(env), versionCommand(env), installToolsCommand(env))
 	for _, t := range tools {
 		root.AddCommand(toolCommand(t))
 	}

@@ -56,7 +56,7 @@ func newClient(env *Env, kind Kind, settings Properties, more []kgo.Opt) (*kgo.C
 		kgo.ClientID(id),
 		kgo.SoftwareNameAndVersion("tidemark", Version),
 		kgo.DisableClientMetrics(),
-		kgo.MetadataMinAge(100 * time.Millisecond),
+		kgo.MetadataMinAge(25 * time.Millisecond),
 		kgo.RetryBackoffFn(Backoff),
 		kgo.WithHooks(&connectLog{env, fmt.Sprintf("[%s clientId=%s%s]", kind.name, id, groupOf(kind, settings))}),
 	}
