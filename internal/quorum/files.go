@@ -129,7 +129,8 @@ func readState(fsys vfs.FS, dir string) (electionState, bool, error) {
 		return electionState{}, false, fmt.Errorf("read %s: %w", name, err)
 	}
 	if s.DataVersion < 0 || s.DataVersion > 1 || s.LeaderEpoch < 0 {
-		return electionState{}, false, fmt.Errorf("read %s: data_version %d, leaderEpoch %d", name, s.DataVersion, s.LeaderEpoch)
+		return electionState{}, false, fmt.Errorf("read %s: data_version %d, leaderEpoch %d",
+			name, s.DataVersion, s.LeaderEpoch)
 	}
 	e := electionState{LeaderID: s.LeaderID, LeaderEpoch: s.LeaderEpoch, DataVersion: s.DataVersion}
 	for _, v := range s.CurrentVoters {

@@ -71,7 +71,8 @@ func readSnapshot(fsys vfs.FS, name string) (*snapshotContent, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := snapshotReader{name: name, scan: record.NewScanner(f, 0, info.Size()), delta: metadata.NewDelta(metadata.NewImage())}
+	r := snapshotReader{name: name, delta: metadata.NewDelta(metadata.NewImage())}
+	r.scan = record.NewScanner(f, 0, info.Size())
 	r.scan.File = name
 	for r.scan.Next() {
 		if err := r.batch(); err != nil {
@@ -82,8 +83,8 @@ func readSnapshot(fsys vfs.FS, name string) (*snapshotContent, error) {
 	case r.scan.Err() != nil:
 		return nil, fmt.Errorf("read snapshot %s: %w", name, r.scan.Err())
 	case !r.header || !r.footer:
-		err := &record.CorruptError{File: name, Pos: info.Size(), Offset: -1, Reason: "the snapshot has no header or no footer"}
-		return nil, fmt.Errorf("read snapshot %s: %w", name, err)
+		return nil, fmt.Errorf("read snapshot %s: %w", name, &record.CorruptError{
+			File: name, Pos: info.Size(), Offset: -1, Reason: "the snapshot has no header or no footer"})
 	}
 	r.out.image = r.delta.Image()
 	return &r.out, nil
@@ -230,7 +231,8 @@ func writeSnapshot(fsys vfs.FS, name string, epoch int32, lastMs int64, now time
 		return err
 	}
 	w := snapshotWriter{f: f, epoch: epoch, now: now.UnixMilli()}
-	err = w.control(append([]record.ControlMessage{record.SnapshotHeader{LastContainedLogTimestamp: lastMs}}, v.messages()...)...)
+	header := []record.ControlMessage{record.SnapshotHeader{LastContainedLogTimestamp: lastMs}}
+	err = w.control(append(header, v.messages()...)...)
 	if err == nil {
 		err = w.records(records)
 	}
