@@ -17,8 +17,8 @@ type Image struct {
 	features       tree[string, int16]
 	brokers        tree[int32, *Broker]
 	controllers    tree[int32, *Controller]
-	topicsByName   tree[string, *Topic]
-	topicsByID     tree[UUID, *Topic]
+	topicIDs       tree[string, UUID]
+	topics         tree[UUID, *Topic]
 	numPartitions  int
 	configs        tree[ConfigResource, Config]
 	nextProducerID int64 // -1 before the first block
@@ -33,16 +33,16 @@ type Image struct {
 func NewImage() *Image {
 	return &Image{
 		offset: -1, epoch: -1, timestampMs: -1, nextProducerID: -1,
-		features:     newTree[string, int16](strings.Compare),
-		brokers:      newTree[int32, *Broker](cmp.Compare[int32]),
-		controllers:  newTree[int32, *Controller](cmp.Compare[int32]),
-		topicsByName: newTree[string, *Topic](strings.Compare),
-		topicsByID:   newTree[UUID, *Topic](UUID.Compare),
-		configs:      newTree[ConfigResource, Config](ConfigResource.Compare),
-		quotas:       newTree[string, *ClientQuota](strings.Compare),
-		acls:         newTree[UUID, *AccessControlEntryRecord](UUID.Compare),
-		scram:        newTree[scramKey, *UserScramCredentialRecord](scramKey.compare),
-		tokens:       newTree[string, *DelegationTokenRecord](strings.Compare),
+		features:    newTree[string, int16](strings.Compare),
+		brokers:     newTree[int32, *Broker](cmp.Compare[int32]),
+		controllers: newTree[int32, *Controller](cmp.Compare[int32]),
+		topicIDs:    newTree[string, UUID](strings.Compare),
+		topics:      newTree[UUID, *Topic](UUID.Compare),
+		configs:     newTree[ConfigResource, Config](ConfigResource.Compare),
+		quotas:      newTree[string, *ClientQuota](strings.Compare),
+		acls:        newTree[UUID, *AccessControlEntryRecord](UUID.Compare),
+		scram:       newTree[scramKey, *UserScramCredentialRecord](scramKey.compare),
+		tokens:      newTree[string, *DelegationTokenRecord](strings.Compare),
 	}
 }
 
@@ -59,21 +59,28 @@ func (i *Image) TimestampMs() int64 { return i.timestampMs }
 
 // Topic returns the topic of that name, or nil.
 func (i *Image) Topic(name string) *Topic {
-	t, _ := i.topicsByName.get(name)
-	return t
+	id, ok := i.topicIDs.get(name)
+	if !ok {
+		return nil
+	}
+	return i.TopicByID(id)
 }
 
 // TopicByID returns the topic of that id, or nil.
 func (i *Image) TopicByID(id UUID) *Topic {
-	t, _ := i.topicsByID.get(id)
+	t, _ := i.topics.get(id)
 	return t
 }
 
 // Topics yields all topics, by name.
-func (i *Image) Topics() iter.Seq[*Topic] { return values(i.topicsByName) }
+func (i *Image) Topics() iter.Seq[*Topic] {
+	return func(yield func(*Topic) bool) {
+		i.topicIDs.root.each(func(_ string, id UUID) bool { return yield(i.TopicByID(id)) })
+	}
+}
 
 // NumTopics is the number of topics.
-func (i *Image) NumTopics() int { return i.topicsByName.len() }
+func (i *Image) NumTopics() int { return i.topics.len() }
 
 // NumPartitions is the number of partitions of all topics.
 func (i *Image) NumPartitions() int { return i.numPartitions }

@@ -120,10 +120,11 @@ func (d *Delta) setTopic(t *Topic) {
 	d.topics[t.ID] = struct{}{}
 	if old := d.next.TopicByID(t.ID); old != nil {
 		d.next.numPartitions -= old.NumPartitions()
+	} else {
+		d.next.topicIDs = d.next.topicIDs.set(t.Name, t.ID)
 	}
 	d.next.numPartitions += t.NumPartitions()
-	d.next.topicsByID = d.next.topicsByID.set(t.ID, t)
-	d.next.topicsByName = d.next.topicsByName.set(t.Name, t)
+	d.next.topics = d.next.topics.set(t.ID, t)
 }
 
 func (d *Delta) replayPartition(r *PartitionRecord) error {
@@ -163,8 +164,8 @@ func (d *Delta) replayRemoveTopic(r *RemoveTopicRecord) error {
 	}
 	d.topics[t.ID] = struct{}{}
 	d.next.numPartitions -= t.NumPartitions()
-	d.next.topicsByID = d.next.topicsByID.delete(t.ID)
-	d.next.topicsByName = d.next.topicsByName.delete(t.Name)
+	d.next.topics = d.next.topics.delete(t.ID)
+	d.next.topicIDs = d.next.topicIDs.delete(t.Name)
 	if res := TopicConfigs(t.Name); d.next.Config(res).Len() > 0 {
 		d.configs[res] = struct{}{}
 		d.next.configs = d.next.configs.delete(res)

@@ -45,7 +45,7 @@ func (i *Image) clusterRecords(yield func(Record) bool) bool {
 }
 
 func (i *Image) topicRecords(yield func(Record) bool) bool {
-	for _, t := range i.topicsByID.all() {
+	for _, t := range i.topics.all() {
 		if !yield(Record{Body: &TopicRecord{Name: t.Name, TopicID: t.ID}}) {
 			return false
 		}
