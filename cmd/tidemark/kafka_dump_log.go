@@ -88,7 +88,7 @@ type dumper struct {
 	options *dumpOptions
 
 	deep, printContents, skipMetadata bool
-	maxBytes, maxMessageSize          int64
+	maxBytes                          int64
 	decode                            recordDecoder
 
 	mismatches     []fileFindings // index entries that do not fit the log
@@ -107,9 +107,6 @@ func (d *dumper) run(args []string) error {
 	if err := cli.Require(o.files); err != nil {
 		return err
 	}
-	if err := d.settings(); err != nil {
-		return err
-	}
 	list, err := o.files.Value()
 	if err != nil {
 		return err
@@ -123,19 +120,18 @@ func (d *dumper) run(args []string) error {
 	return nil
 }
 
-func (d *dumper) settings() (err error) {
+// logSettings reads the options that a log needs. Kafka's tool finds out late, too, that
+// one of them makes no sense.
+func (d *dumper) logSettings() (err error) {
 	o := d.options
 	d.printContents = o.print.Has() || o.offsets.Has() || o.transactions.Has() || o.cluster.Has() || o.remote.Has() ||
 		o.valueDecoder.Has() || o.keyDecoder.Has() || o.share.Has()
 	d.deep = o.deep.Has() || d.printContents
 	d.skipMetadata = o.skipMetadata.Has()
-	if d.maxBytes, err = o.maxBytes.Int(); err != nil {
+	if d.decode, err = o.decoder(); err != nil {
 		return err
 	}
-	if d.maxMessageSize, err = o.maxMessageSize.Int(); err != nil {
-		return err
-	}
-	d.decode, err = o.decoder()
+	d.maxBytes, err = o.maxBytes.Int()
 	return err
 }
 
@@ -144,6 +140,9 @@ func (d *dumper) dump(name string) error {
 	fmt.Fprintf(d.out, "Dumping %s\n", name)
 	switch filepath.Ext(name) {
 	case ".log", ".checkpoint":
+		if err := d.logSettings(); err != nil {
+			return err
+		}
 		return d.dumpLog(name)
 	case ".index":
 		return d.dumpIndex(name)

@@ -97,6 +97,10 @@ func (x rawIndex) lookUp(target int64) int64 {
 }
 
 func (d *dumper) dumpIndex(name string) error {
+	maxSize, err := d.options.maxMessageSize.Int()
+	if err != nil {
+		return err
+	}
 	if _, err := baseOffset(name); err != nil {
 		return err
 	}
@@ -124,16 +128,17 @@ func (d *dumper) dumpIndex(name string) error {
 	for i := range n {
 		offset, pos := index.offsetEntry(i)
 		if offset == index.base && i > 0 {
-			return d.sortMismatches(name) // the rest is room that is not used yet
+			break // the rest is room that is not used yet
 		}
-		if err := d.checkEntry(log, name, offset, pos); err != nil {
+		if err := d.checkEntry(log, name, offset, pos, maxSize); err != nil {
 			return err
 		}
 		if !d.options.verifyOnly.Has() {
 			fmt.Fprintf(d.out, "offset: %d position: %d\n", offset, pos)
 		}
 	}
-	return d.sortMismatches(name)
+	d.sortMismatches(name)
+	return nil
 }
 
 func checkOffsetIndex(x rawIndex, n int) error {
@@ -149,8 +154,8 @@ func checkOffsetIndex(x rawIndex, n int) error {
 }
 
 // checkEntry compares an index entry with the entry of the log at its position.
-func (d *dumper) checkEntry(log *logFile, name string, offset, pos int64) error {
-	end, err := log.sliceEnd(pos, d.maxMessageSize)
+func (d *dumper) checkEntry(log *logFile, name string, offset, pos, maxSize int64) error {
+	end, err := log.sliceEnd(pos, maxSize)
 	if err != nil {
 		return err
 	}
@@ -169,14 +174,13 @@ func (d *dumper) checkEntry(log *logFile, name string, offset, pos int64) error 
 
 // sortMismatches puts the mismatches of an index into the order of the report: the
 // largest offset first, and each offset once.
-func (d *dumper) sortMismatches(name string) error {
+func (d *dumper) sortMismatches(name string) {
 	for i := range d.mismatches {
 		if d.mismatches[i].file == absolute(name) {
 			d.mismatches[i].pairs = lastOfEach(d.mismatches[i].pairs)
 			slices.Reverse(d.mismatches[i].pairs)
 		}
 	}
-	return nil
 }
 
 // lastOfEach sorts pairs by their first number and keeps the last pair of each.

@@ -33,7 +33,7 @@ func (d *dumper) dumpLog(name string) error {
 	default:
 		parts := snapshotName.FindStringSubmatch(base)
 		if parts == nil {
-			return cli.Fail(classNoElement, "No value present")
+			return notSnapshot(base)
 		}
 		end, _ := strconv.ParseInt(parts[1], 10, 64) // digits only
 		epoch, _ := strconv.ParseInt(parts[2], 10, 64)
@@ -45,6 +45,20 @@ func (d *dumper) dumpLog(name string) error {
 	}
 	defer log.close()
 	return d.dumpEntries(log)
+}
+
+// notSnapshot is how Kafka's tool ends over a .checkpoint that is no snapshot by its name.
+func notSnapshot(base string) error {
+	for _, part := range [][2]int{{0, 20}, {21, 31}} {
+		if len(base) < part[1] {
+			return cli.Fail("java.lang.StringIndexOutOfBoundsException", "begin %d, end %d, length %d", part[0], part[1],
+				len(base))
+		}
+		if _, err := strconv.ParseInt(base[part[0]:part[1]], 10, 64); err != nil {
+			return cli.Fail(classNumber, "For input string: \"%s\"", base[part[0]:part[1]])
+		}
+	}
+	return cli.Fail(classNoElement, "No value present")
 }
 
 func (d *dumper) dumpEntries(log *logFile) error {

@@ -64,7 +64,8 @@ func compareDump(t *testing.T, c golden.Case, name string, flags []string) {
 	}
 }
 
-var reportHead = regexp.MustCompile(`^(Mismatches in :|Found timestamp mismatch|Found out of order|The following indexed|` +
+var reportHead = regexp.MustCompile(`^(Mismatches in :|Found timestamp mismatch|Found out of order|` +
+	`The following indexed|` +
 	`Non-consecutive offsets)`)
 
 // sortReport splits an output into lines and sorts the findings at its end by file: in

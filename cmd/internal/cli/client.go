@@ -42,6 +42,9 @@ func NewClient(env *Env, kind Kind, settings Properties, more ...kgo.Opt) (*kgo.
 }
 
 func newClient(env *Env, kind Kind, settings Properties, more []kgo.Opt) (*kgo.Client, error) {
+	if kind == AdminClient && settings["bootstrap.servers"] == "" {
+		return nil, Fail(classConfig, "You must set either bootstrap.servers or bootstrap.controllers")
+	}
 	seeds, err := parseBootstrap(env, settings["bootstrap.servers"])
 	if err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func wrap(text string, width int) []string {
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		current := ""
 		for _, word := range breakable(line) {
-			if utf8.RuneCountInString(current)+utf8.RuneCountInString(word) > width {
+			if strings.TrimSpace(current) != "" && utf8.RuneCountInString(current)+utf8.RuneCountInString(word) > width {
 				lines = append(lines, strings.TrimRight(current, " \t"))
 				current = strings.Repeat(" ", helpIndent)
 			}
