@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"os"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // admin is the HTTP port for operators: /live, /ready and /metrics.
@@ -18,10 +16,13 @@ type admin struct {
 	server   *http.Server
 }
 
+// adminKey is the config with the address of the admin port.
+const adminKey = "tidemark.admin.listener"
+
 // adminTimeout bounds how long a client may take to send its request.
 const adminTimeout = 10 * time.Second
 
-// startAdmin opens the admin port before anything slow happens, so that a long recovery can be watched.
+// startAdmin opens the admin port before the partitions are loaded, so that a long recovery can be watched.
 func (b *Broker) startAdmin(ctx context.Context) error {
 	address := b.config().AdminListener
 	if address == "" {
@@ -29,13 +30,20 @@ func (b *Broker) startAdmin(ctx context.Context) error {
 	}
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", address)
+	if err != nil && b.opts.Properties[adminKey] == "" {
+		b.log.Warn("the default admin port is taken: there is none", "config", adminKey, "error", err)
+		return nil
+	}
 	if err != nil {
-		return fmt.Errorf("open admin port (tidemark.admin.listener, empty for none): %w", err)
+		return fmt.Errorf("open admin port (%s, empty for none): %w", adminKey, err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "live") })
 	mux.HandleFunc("GET /ready", b.answerReady)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(b.metrics.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		b.metrics.write(w)
+	})
 	b.admin = &admin{listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: adminTimeout}}
 	go func() {
 		if err := b.admin.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -48,7 +48,7 @@ type Broker struct {
 	replicas  *replica.Manager
 	api       *api.API
 	server    *server.Server
-	metrics   *metrics
+	metrics   *brokerMetrics
 	admin     *admin
 	listeners []boundListener
 	serving   sync.WaitGroup
@@ -70,8 +70,8 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 		o.FS = vfs.OS()
 	}
 	b := &Broker{opts: o, log: o.Logger, started: time.Now(), epoch: -1}
-	for _, step := range []func(context.Context) error{b.configure, b.startAdmin, b.openDirectories, b.openMetadata,
-		b.loadPartitions, b.listen, b.register, b.serve} {
+	for _, step := range []func(context.Context) error{b.configure, b.openDirectories, b.openMetadata,
+		b.makeReplicas, b.startAdmin, b.loadPartitions, b.listen, b.register, b.serve} {
 		err := ctx.Err()
 		if err == nil {
 			err = step(ctx)

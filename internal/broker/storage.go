@@ -147,12 +147,17 @@ func (b *Broker) writeBootstrap(home logdir.Directory) error {
 	return nil
 }
 
+// makeReplicas makes what will hold the partitions.
+func (b *Broker) makeReplicas(context.Context) error {
+	b.applyConfigs(b.quorum.Image())
+	b.replicas = replica.NewManager(replica.Options{NodeID: b.config().NodeID, Dirs: b.dirs,
+		TopicConfig: b.topicConfig, Timer: replica.RealTimer, Logger: b.log})
+	return nil
+}
+
 // loadPartitions opens the logs and gives every partition its role.
 func (b *Broker) loadPartitions(ctx context.Context) error {
 	image := b.quorum.Image()
-	b.applyConfigs(image)
-	b.replicas = replica.NewManager(replica.Options{NodeID: b.config().NodeID, Dirs: b.dirs,
-		TopicConfig: b.topicConfig, Timer: replica.RealTimer, Logger: b.log})
 	assign := func(tp checkpoint.TopicPartition, id [16]byte) logdir.Assignment {
 		return b.assignment(image, tp, id)
 	}
