@@ -68,6 +68,8 @@ func (d *decider) createPartitions(m MorePartitions) error {
 		return refuse(ErrInvalidReplicaAssignment, "Attempted to add %d additional partition(s), but only %d "+
 			"assignment(s) were specified.", m.Count-have, len(m.Assignments))
 	case len(d.records)+int(m.Count-have) > MaxRecords:
+		// Kafka: 4.3.1 answers UNKNOWN_SERVER_ERROR here, yet adds the partitions up
+		// to the limit. Nothing is added.
 		return refuse(ErrPolicyViolation, "Unable to perform excessively large batch operation.")
 	}
 	factor := replicationFactor(t)
