@@ -36,6 +36,11 @@ func (q *Quorum) load() error {
 
 func (q *Quorum) replayAll(list []SnapshotID, clean bool) error {
 	q.log, q.voters, q.snapshots = nil, voters{}, snapshotState{}
+	if !clean {
+		if err := q.checkInside(); err != nil {
+			return err
+		}
+	}
 	log, err := commitlog.Open(q.logOptions(clean))
 	if err != nil {
 		return err
@@ -219,12 +224,10 @@ func (q *Quorum) lead(state electionState) error {
 	if err := q.decideAndAppend(controller.Activate{Bootstrap: bootstrap, TransactionOpen: transaction}); err != nil {
 		return err
 	}
-	if metadata.SupportsControllerRegistration(q.Image().MetadataVersion()) {
-		if err := q.registerController(); err != nil {
-			return err
-		}
+	if !metadata.SupportsControllerRegistration(q.Image().MetadataVersion()) {
+		return nil
 	}
-	return q.flush()
+	return q.registerController()
 }
 
 func (q *Quorum) registerController() error {

@@ -509,6 +509,7 @@ func TestDamage(t *testing.T) {
 	id, _, err := q.Snapshot()
 	must(t, err)
 	create(t, q, "b", 1)
+	create(t, q, "b2", 1)
 	mustClose(t, q)
 	snapshot := filepath.Join("/data", folder, id.FileName())
 	var corrupt *record.CorruptError
@@ -520,9 +521,15 @@ func TestDamage(t *testing.T) {
 		fails  func(error) bool
 		topics int
 	}{
-		{"torn tail", logFile, func(b []byte) []byte { return b[:len(b)-5] }, false, nil, 1},
-		{"torn tail after a clean stop", logFile, func(b []byte) []byte { return b[:len(b)-5] }, true, nil, 1},
-		{"flipped bit in the last batch", logFile, func(b []byte) []byte { b[len(b)-5] ^= 1; return b }, true, nil, 1},
+		{"torn tail", logFile, func(b []byte) []byte { return b[:len(b)-5] }, false, nil, 2},
+		{"torn tail after a clean stop", logFile, func(b []byte) []byte { return b[:len(b)-5] }, true, nil, 2},
+		{"flipped bit in the last batch", logFile, func(b []byte) []byte { b[len(b)-5] ^= 1; return b }, true, nil, 2},
+		{"flipped bit in an inner batch", logFile, func(b []byte) []byte { b[500] ^= 1; return b }, false,
+			func(err error) bool { return errors.As(err, &corrupt) && corrupt.Pos == 421 }, 0},
+		{"flipped bit in an inner batch after a clean stop", logFile, func(b []byte) []byte { b[len(b)-200] ^= 1; return b }, true,
+			func(err error) bool { return errors.As(err, &corrupt) && strings.HasSuffix(corrupt.File, ".log") }, 0},
+		{"wrong length of an inner batch", logFile, func(b []byte) []byte { b[421+8] = 0x7f; return b }, false,
+			func(err error) bool { return errors.As(err, &corrupt) && corrupt.Pos == 421 }, 0},
 		{"log gone", logFile, func(b []byte) []byte { return nil }, false, nil, 1},
 		{"snapshot cut", snapshot, func(b []byte) []byte { return b[:len(b)-75] }, true,
 			func(err error) bool { return errors.As(err, &corrupt) }, 0},

@@ -78,20 +78,17 @@ func (q *Quorum) decide(cmd controller.Command) (controller.Decision, error) {
 		controller.State{Image: q.Image(), NextOffset: q.log.EndOffset(), Random: q.o.Random}, cmd)
 }
 
-// commit appends a decision, makes it durable and publishes what it leads to.
+// commit appends a decision and publishes what it leads to.
 func (q *Quorum) commit(d controller.Decision) error {
 	if err := q.append(d); err != nil {
-		return err
-	}
-	if err := q.flush(); err != nil {
 		return err
 	}
 	q.publish(q.loader.Publish())
 	return nil
 }
 
-// append replays the records of a decision, which nobody sees yet, and writes
-// them.
+// append replays the records of a decision, which nobody sees yet, writes them
+// and makes them durable.
 func (q *Quorum) append(d controller.Decision) error {
 	for len(d.Records) > 0 {
 		batch, n, err := q.encode(d)
@@ -152,7 +149,8 @@ func (q *Quorum) appendLeaderChange() error {
 }
 
 // appendBatch replays one batch, by the code that replays the log at the start,
-// and appends it: what does not replay never gets into the log.
+// then appends it and makes it durable: what does not replay never gets into the
+// log, and no batch follows one that is not on the disk (see checkInside).
 func (q *Quorum) appendBatch(batch record.Batch) error {
 	h := batch.Header()
 	if err := q.replayBatch(h, batch); err != nil {
@@ -166,11 +164,6 @@ func (q *Quorum) appendBatch(batch record.Batch) error {
 		return fmt.Errorf("batch for offset %d was appended at %d", h.BaseOffset, info.BaseOffset)
 	}
 	q.snapshots.bytesSince += int64(len(batch))
-	return nil
-}
-
-// flush makes the log durable and its records committed.
-func (q *Quorum) flush() error {
 	if err := q.log.Flush(); err != nil {
 		return err
 	}
