@@ -69,6 +69,15 @@ type change struct {
 	removed bool
 }
 
+// IDs are the transactional ids that a write changes.
+func (w *Write) IDs() []string {
+	ids := make([]string, len(w.changes))
+	for i, c := range w.changes {
+		ids[i] = c.id
+	}
+	return ids
+}
+
 // Markers are the control records that a transaction with a settled outcome still lacks.
 type Markers struct {
 	ID         string // transactional id
@@ -176,6 +185,16 @@ func (m *Machine) Committed(w *Write, nowMs int64) []Markers {
 func (t *txn) markers(id string) Markers {
 	return Markers{ID: id, Producer: t.Producer, Commit: t.State == PrepareCommit, Version: t.ClientVersion,
 		Partitions: append([]checkpoint.TopicPartition(nil), t.Partitions...)}
+}
+
+// Unmarked returns the markers that the settled transaction of an id still lacks, to try again; not ok when there is
+// no settled transaction, or its closing record is under way. Without partitions, Complete is due.
+func (m *Machine) Unmarked(id string) (markers Markers, ok bool) {
+	t := m.byID[id]
+	if t == nil || t.pending || !t.State.preparing() {
+		return Markers{}, false
+	}
+	return t.markers(id), true
 }
 
 // Deadline is the time after which an open transaction is aborted, in ms.

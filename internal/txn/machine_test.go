@@ -228,7 +228,8 @@ func (w *world) control(t *testing.T, d *datadriven.TestData) bool {
 		d.ScanArgs(t, "plus", &plus)
 		w.nowMs += plus
 	case "expire":
-		for write := w.m.Expire(w.nowMs, 100); write != nil; write = w.m.Expire(w.nowMs, 100) {
+		for i, write := range w.m.Expire(w.nowMs, 100) {
+			w.printf("batch %d", i)
 			w.write(write)
 		}
 	case "timeouts":

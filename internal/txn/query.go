@@ -86,26 +86,27 @@ func CompilePattern(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(`\A(?:` + pattern + `)\z`)
 }
 
-// Expire makes tombstones for ids that no transaction has used for the time of expiration, as many as fit into
-// about maxBytes; nil: there is none. Ids that are blocked stay.
-func (m *Machine) Expire(nowMs int64, maxBytes int) *Write {
-	var w *Write
-	size := 0
+// Expire makes tombstones for the ids that no transaction has used for the time of expiration, in writes of about
+// maxBytes at most. Ids that are blocked stay.
+func (m *Machine) Expire(nowMs int64, maxBytes int) []*Write {
+	var ids []string
 	for id, t := range m.byID {
-		if t.blocked() || !t.State.resting() || t.LastUpdateMs > nowMs-m.o.ExpirationMs {
-			continue
+		if !t.blocked() && t.State.resting() && t.LastUpdateMs <= nowMs-m.o.ExpirationMs {
+			ids = append(ids, id)
 		}
-		if w == nil {
-			w = &Write{}
+	}
+	slices.Sort(ids)
+	var all []*Write
+	size := maxBytes
+	for _, id := range ids {
+		if size += len(id) + tombstoneOverhead; size > maxBytes {
+			all, size = append(all, &Write{}), len(id)+tombstoneOverhead
 		}
-		size += len(id) + tombstoneOverhead
-		if len(w.Records) > 0 && size > maxBytes {
-			break
-		}
+		w := all[len(all)-1]
 		w.Records = append(w.Records, Record{Key: EncodeKey(id)})
 		w.changes = append(w.changes, change{id: id, removed: true})
 	}
-	return w
+	return all
 }
 
 // tombstoneOverhead bounds what a tombstone takes beside its transactional id.
