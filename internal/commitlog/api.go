@@ -66,6 +66,9 @@ type AppendOptions struct {
 	// VerifiedTransaction says that the transaction coordinator confirmed this partition as part of the
 	// producer's open transaction.
 	VerifiedTransaction bool
+	// TransactionVersion is the version of the transaction that a marker ends; from 2 on its epoch must be above
+	// the producer's last (KIP-890). The log does not tell it.
+	TransactionVersion int16
 }
 
 // AppendInfo tells what became of appended batches. On an error every offset in it is -1 except LogStartOffset.

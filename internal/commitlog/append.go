@@ -104,7 +104,8 @@ type write struct {
 	pos        int64
 }
 
-// before does what comes before the producers' turn: the leader epoch is noted, the batches have a segment to go to. A batch that is refused after it has left these traces, as in Kafka.
+// before does what comes before the producers' turn: the leader epoch is noted, the batches have a segment to go to. A
+// batch that is refused after it has left these traces, as in Kafka.
 func (l *Log) before(w *write, cfg *Config) error {
 	if err := l.noteEpochs(w); err != nil {
 		return l.fail("append to "+l.name, err)
@@ -192,16 +193,26 @@ func (l *Log) producerUpdate(b producerstate.Batch, o AppendOptions) (*producers
 	if b.ProducerID < 0 {
 		return nil, nil
 	}
-	if l.o.VerifyTransactions && b.Transactional && !b.Control && !o.VerifiedTransaction && o.Origin != OriginRaft {
-		if e, known := l.producers.Get(b.ProducerID); !known || e.CurrentTxnFirstOffset < 0 {
-			return nil, reject(ErrInvalidTxnState, "Record was not part of an ongoing transaction")
-		}
+	if l.o.VerifyTransactions && b.Transactional && !b.Control && !o.VerifiedTransaction && o.Origin != OriginRaft &&
+		l.opensTransaction(b) {
+		return nil, reject(ErrInvalidTxnState, "Record was not part of an ongoing transaction")
+	}
+	if b.Marker != nil {
+		b.Marker.TransactionVersion = o.TransactionVersion
 	}
 	update := l.producers.Begin(producerOrigin(o.Origin))
 	if err := update.Add(b); err != nil {
 		return nil, err
 	}
 	return update, nil
+}
+
+// opensTransaction tells whether a batch would begin a transaction in this partition. A batch of an epoch that is
+// over does not: it is refused for its epoch.
+func (l *Log) opensTransaction(b producerstate.Batch) bool {
+	e, known := l.producers.Get(b.ProducerID)
+	return !known || b.ProducerEpoch > e.ProducerEpoch ||
+		b.ProducerEpoch == e.ProducerEpoch && e.CurrentTxnFirstOffset < 0
 }
 
 func producerOrigin(o Origin) producerstate.Origin {

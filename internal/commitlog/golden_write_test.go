@@ -238,13 +238,14 @@ func compareHeaders(t *testing.T, want, got map[string]string) {
 	}
 	for i, w := range wantRecords {
 		g := gotRecords[i]
-		if w.Offset != g.Offset || w.Timestamp != g.Timestamp || !bytes.Equal(w.Key, g.Key) || !bytes.Equal(w.Value, g.Value) {
+		if w.Offset != g.Offset || w.Timestamp != g.Timestamp ||
+			!bytes.Equal(w.Key, g.Key) || !bytes.Equal(w.Value, g.Value) {
 			t.Errorf("record %d: kafka %+v, tidemark %+v", i, w, g)
 		}
 	}
 }
 
-// TestGoldenIndexesRebuiltInPlace takes the indexes away from cleanly closed folders: the first look-up makes them anew.
+// TestGoldenIndexesRebuiltInPlace spoils the indexes of cleanly closed folders: the first look-up makes them anew.
 func TestGoldenIndexesRebuiltInPlace(t *testing.T) {
 	for _, c := range golden.Cases(t, "02-", "03-", "05-", "11-", "12-") {
 		for _, damage := range []string{"missing", "empty", "zeros", "garbage"} {

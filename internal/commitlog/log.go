@@ -272,6 +272,26 @@ func (l *Log) unlock() {
 	tasks := l.later
 	l.later = nil
 	l.mu.Unlock()
+	l.background(tasks)
+}
+
+// lockAll keeps flushes away too.
+func (l *Log) lockAll() {
+	l.flushMu.Lock()
+	l.mu.Lock()
+}
+
+// unlockAll ends lockAll.
+func (l *Log) unlockAll() {
+	tasks := l.later
+	l.later = nil
+	l.mu.Unlock()
+	l.flushMu.Unlock()
+	l.background(tasks)
+}
+
+// background runs tasks where [Options] say. The caller holds no lock.
+func (l *Log) background(tasks []func()) {
 	for _, t := range tasks {
 		if l.o.Background != nil {
 			l.o.Background(t)
@@ -293,10 +313,8 @@ func (l *Log) after(ms int64, task func()) {
 // Close ends the indexes, writes a producer snapshot at the log end offset and makes everything durable: what a clean
 // stop leaves. When it returns an error, the log directory must not be marked as closed in good order.
 func (l *Log) Close() error {
-	l.flushMu.Lock()
-	defer l.flushMu.Unlock()
-	l.mu.Lock()
-	defer l.unlock()
+	l.lockAll()
+	defer l.unlockAll()
 	if l.closed.Load() {
 		return ErrClosed
 	}
@@ -329,10 +347,8 @@ func (l *Log) finish() error {
 
 // Abandon closes the log without leaving it in good order, as a crash would: the next opening must recover it.
 func (l *Log) Abandon() error {
-	l.flushMu.Lock()
-	defer l.flushMu.Unlock()
-	l.mu.Lock()
-	defer l.unlock()
+	l.lockAll()
+	defer l.unlockAll()
 	if l.closed.CompareAndSwap(false, true) {
 		l.releaseAll()
 	}

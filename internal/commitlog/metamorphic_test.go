@@ -40,8 +40,10 @@ func TestAgainstModel(t *testing.T) {
 				_, err := w.log.DeleteOldSegments(w.clock())
 				check(err)
 			},
-			"tick":   func(*rapid.T) { w.tick() },
-			"hold":   func(t *rapid.T) { check(w.keepSlice(rapid.Int64Range(w.log.StartOffset(), w.log.EndOffset()).Draw(t, "at"))) },
+			"tick": func(*rapid.T) { w.tick() },
+			"hold": func(t *rapid.T) {
+				check(w.keepSlice(rapid.Int64Range(w.log.StartOffset(), w.log.EndOffset()).Draw(t, "at")))
+			},
 			"slices": func(*rapid.T) { check(w.checkSlices()) },
 			"reopen": func(*rapid.T) {
 				check(w.checkSlices())
@@ -75,7 +77,7 @@ func TestAgainstModel(t *testing.T) {
 
 func drawConfig(t *rapid.T) Config {
 	cfg := smallConfig()
-	cfg.SegmentBytes = rapid.Int32Range(300, 3000).Draw(t, "segment.bytes")
+	cfg.SegmentBytes = rapid.Int32Range(600, 3000).Draw(t, "segment.bytes")
 	cfg.SegmentIndexBytes = rapid.Int32Range(24, 400).Draw(t, "segment.index.bytes")
 	cfg.IndexIntervalBytes = rapid.Int32Range(0, 600).Draw(t, "index.interval.bytes")
 	cfg.SegmentMs = rapid.Int64Range(100, 10000).Draw(t, "segment.ms")

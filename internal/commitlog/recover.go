@@ -14,8 +14,8 @@ import (
 	"tidemark/record"
 )
 
-// recoverSegments checks the segments of a log that was not closed in good order, from the one that holds the recovery point
-// on. At the first bad batch the log is cut, and later segments are set aside.
+// recoverSegments checks the segments of a log that was not closed in good order, from the one that holds the recovery
+// point on. At the first bad batch the log is cut, and later segments are set aside.
 func (l *Log) recoverSegments(segments []*segment.Segment) ([]*segment.Segment, error) {
 	from := (&view{segments: segments}).floor(l.o.RecoveryPoint)
 	if from < 0 {
@@ -299,7 +299,8 @@ func (r *replayer) segment(segments []*segment.Segment, i int, start, end int64)
 		return r.batch(h, entry, nil)
 	})
 	if errors.As(err, new(*record.CorruptError)) {
-		r.log.o.Logger.Warn("producer state: pass over the rest of a damaged segment", "segment", s.BaseOffset(), "error", err)
+		r.log.o.Logger.Warn("producer state: pass over the rest of a damaged segment",
+			"segment", s.BaseOffset(), "error", err)
 		return nil
 	}
 	if err == io.EOF {

@@ -114,18 +114,28 @@ func (l *Log) snapshotAt(base int64, old *segment.Segment) error {
 // flushRolled is the background's part of a roll. The old segment may lie below the recovery point, but its end was
 // written since.
 func (l *Log) flushRolled(base, snapshot int64, taken bool, old *segment.Segment) error {
-	if l.closed.Load() {
-		return nil
+	if err := l.flushOld(old); err != nil {
+		return err
 	}
 	if taken {
 		if err := producerstate.SyncSnapshot(l.o.FS, l.Dir(), snapshot); err != nil {
 			return l.fail("flush "+l.name, err)
 		}
 	}
-	if err := old.Flush(); err != nil {
+	return l.flushTo(base, false)
+}
+
+// flushOld makes a segment durable that was ended.
+func (l *Log) flushOld(s *segment.Segment) error {
+	l.flushMu.Lock()
+	defer l.flushMu.Unlock()
+	if l.closed.Load() {
+		return nil
+	}
+	if err := s.Flush(); err != nil {
 		return l.fail("flush "+l.name, err)
 	}
-	return l.flushTo(base, false)
+	return nil
 }
 
 // replaceEmpty puts a new segment in the place of the empty active one.

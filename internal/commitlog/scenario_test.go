@@ -16,8 +16,8 @@ import (
 	"tidemark/vfs/faultfs"
 )
 
-// TestScenarios runs the scripts in testdata/scenarios. The first line of a script is "open", with topic configs as arguments;
-// each command prints what it did.
+// TestScenarios runs the scripts in testdata/scenarios. The first line of a script is "open", with topic configs as
+// arguments; each command prints what it did.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
 		w := newWorld(smallConfig())
@@ -185,8 +185,8 @@ func (w *world) runTime(c command) (string, error) {
 	if ok {
 		out = fmt.Sprintf("offset %d timestamp %d", f.Offset, f.Timestamp)
 	}
-	return fmt.Sprintf("%s (%d segments considered, %d searched; from position %d of segment %d, %d batches, %d decoded)\n",
-		out, trace.SegmentsConsidered, trace.SegmentsSearched, trace.Position, trace.SegmentBase,
+	return fmt.Sprintf("%s (%d segments considered, %d searched; from position %d of segment %d, "+
+		"%d batches, %d decoded)\n", out, trace.SegmentsConsidered, trace.SegmentsSearched, trace.Position, trace.SegmentBase,
 		trace.BatchesScanned, trace.BatchesDecoded), nil
 }
 
@@ -348,7 +348,8 @@ func crashEverywhere(t *testing.T, seed uint64, keep float64) {
 			t.Fatalf("seed %d keep %g: open after step %d (%s): %v", seed, keep, i, c.name, err)
 		}
 		if end := after.log.EndOffset(); end < durable {
-			t.Fatalf("seed %d keep %g: after step %d (%s) the log ends at %d, durable was %d", seed, keep, i, c.name, end, durable)
+			t.Fatalf("seed %d keep %g: after step %d (%s) the log ends at %d, durable was %d",
+				seed, keep, i, c.name, end, durable)
 		}
 		after.truncated(after.log.EndOffset())
 		if err := after.check(); err != nil {

@@ -13,10 +13,8 @@ func (l *Log) TruncateTo(offset int64) error {
 	if offset < 0 {
 		return fmt.Errorf("truncate log %s to offset %d: it is negative", l.name, offset)
 	}
-	l.flushMu.Lock()
-	defer l.flushMu.Unlock()
-	l.mu.Lock()
-	defer l.unlock()
+	l.lockAll()
+	defer l.unlockAll()
 	if err := l.writable(); err != nil {
 		return err
 	}
@@ -119,10 +117,8 @@ func (l *Log) afterTruncation(offset int64) error {
 
 // TruncateFully removes all records and starts over at an offset, which becomes log start and log end offset.
 func (l *Log) TruncateFully(start int64) error {
-	l.flushMu.Lock()
-	defer l.flushMu.Unlock()
-	l.mu.Lock()
-	defer l.unlock()
+	l.lockAll()
+	defer l.unlockAll()
 	if err := l.writable(); err != nil {
 		return err
 	}

@@ -94,8 +94,8 @@ func (s *Segment) setMax(e index.TimeEntry) {
 }
 
 // Replace does as [Segment.Truncate] for a segment that readers hold: it makes a copy of the first pos bytes under the
-// segment's names, and returns the new segment, fit for appends. Readers of the old one keep its file until they release it;
-// the caller drops its reference. The old indexes may be read no more.
+// segment's names, and returns the new segment, fit for appends. Readers of the old one keep its file until they
+// release it; the caller drops its reference. The old indexes may be read no more.
 func (s *Segment) Replace(offset, pos int64) (*Segment, error) {
 	f := s.files()
 	name := f.log.Name()
@@ -122,6 +122,12 @@ func (s *Segment) Replace(offset, pos int64) (*Segment, error) {
 		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
 	}
 	return fresh, fresh.restart(pos)
+}
+
+func (s *Segment) replaced() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nameless
 }
 
 // copyLog copies the first n bytes of the log into a new file and syncs it.

@@ -37,8 +37,8 @@ func (s *Segment) ready() error {
 	return s.checkTail()
 }
 
-// checkTail looks at the last index interval of a segment that was there at the start. Bytes behind its last batch, which
-// no reader could get past, count no longer as a part of the segment. The file keeps them.
+// checkTail looks at the last index interval of a segment that was there at the start. Bytes behind its last batch,
+// which no reader could get past, count no longer as a part of the segment. The file keeps them.
 func (s *Segment) checkTail() error {
 	size, err := s.Size()
 	if err != nil {
