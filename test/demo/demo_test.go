@@ -126,18 +126,18 @@ func TestDemo(t *testing.T) {
 func (w *world) again(t *testing.T, dirs [2]int) {
 	before := w.servers
 	for i, s := range before {
-		w.servers[i] = s.restart(t, before[dirs[i]].dir)
+		w.servers[i] = s.Restart(t, before[dirs[i]].Dir)
 	}
 	for _, s := range scenarios() {
 		w.ask(t, s, "-1", "-3", strconv.FormatInt(base+150_500, 10))
 	}
 	w.stop(t)
-	for _, line := range oracle.Errors(w.servers[0].process.Log()) {
-		t.Errorf("Kafka over %s's directory logged %s", before[dirs[0]].name, line)
+	for _, line := range oracle.Errors(w.servers[0].Process.Log()) {
+		t.Errorf("Kafka over %s's directory logged %s", before[dirs[0]].Name, line)
 	}
 	// The directories go back, so that a second round starts from the same.
 	for i := range w.servers {
-		w.servers[i].dir = before[i].dir
+		w.servers[i].Dir = before[i].Dir
 	}
 }
 
@@ -213,7 +213,7 @@ func (w *world) segments(t *testing.T, topic string) []string {
 	t.Helper()
 	names := []string{first}
 	last := first
-	for name := range w.servers[0].sizes(t, topic) {
+	for name := range sizes(t, w.servers[0], topic) {
 		if base, ok := strings.CutSuffix(name, ".log"); ok && base > last {
 			last = base
 		}
@@ -250,8 +250,8 @@ func demoEntries(offsets ...int) []string {
 func (w *world) published(t *testing.T) {
 	const topic = "time-index-demo"
 	for _, s := range w.servers {
-		if got := s.sizes(t, topic)[first+".log"]; got != 22580 {
-			t.Errorf("%s: .log is %d bytes", s.name, got)
+		if got := sizes(t, s, topic)[first+".log"]; got != 22580 {
+			t.Errorf("%s: .log is %d bytes", s.Name, got)
 		}
 	}
 	live := w.same(t, "kafka-dump-log", "--files", file(topic, first+".timeindex"))
@@ -291,9 +291,9 @@ func (w *world) published(t *testing.T) {
 func (w *world) publishedClosed(t *testing.T) {
 	const topic = "time-index-demo"
 	for _, s := range w.servers {
-		got := s.sizes(t, topic)
+		got := sizes(t, s, topic)
 		if got[first+".timeindex"] != 1200 || got[first+".index"] != 792 || got[first+".log"] != 22580 {
-			t.Errorf("%s: sizes after a clean stop %v", s.name, got)
+			t.Errorf("%s: sizes after a clean stop %v", s.Name, got)
 		}
 	}
 	closed := w.same(t, "kafka-dump-log", "--files", file(topic, first+".timeindex"))
@@ -312,23 +312,23 @@ func (w *world) timestampsAhead(t *testing.T) {
 		send := func(ahead time.Duration) (string, time.Time) {
 			now := time.Now()
 			ts := now.Add(ahead).UnixMilli()
-			r := w.kafka.OwnProcess(t, "kafka-verifiable-producer", "--bootstrap-server", s.addr, "--topic", "ahead",
+			r := w.kafka.OwnProcess(t, "kafka-verifiable-producer", "--bootstrap-server", s.Addr, "--topic", "ahead",
 				"--max-messages", "1", "--message-create-time", strconv.FormatInt(ts, 10))
 			return r.Stdout, now
 		}
 		if out, _ := send(30 * time.Minute); !strings.Contains(out, `"name":"producer_send_success"`) {
-			t.Errorf("%s: 30 minutes ahead: %s", s.name, out)
+			t.Errorf("%s: 30 minutes ahead: %s", s.Name, out)
 		}
 		out, now := send(120 * time.Minute)
 		if !strings.Contains(out, "InvalidTimestampException") {
-			t.Errorf("%s: 120 minutes ahead: %s", s.name, out)
+			t.Errorf("%s: 120 minutes ahead: %s", s.Name, out)
 		}
 		m := outOfRange.FindStringSubmatch(out)
 		if m == nil {
-			t.Errorf("%s: 120 minutes ahead: no such text in %s", s.name, out)
+			t.Errorf("%s: 120 minutes ahead: no such text in %s", s.Name, out)
 			continue
 		}
-		checkBounds(t, s.name, m, now)
+		checkBounds(t, s.Name, m, now)
 	}
 }
 
@@ -398,18 +398,18 @@ func (w *world) compareStep(t *testing.T, what string, step []string) {
 			topic := fmt.Sprintf("made-by-%d", j)
 			var args []string
 			for _, a := range step[1:] {
-				args = append(args, strings.NewReplacer("ADDR", s.addr, "TOPIC", topic).Replace(a))
+				args = append(args, strings.NewReplacer("ADDR", s.Addr, "TOPIC", topic).Replace(a))
 			}
 			r := set.run(t, "", step[0], args...)
 			hide := func(text string) []string {
-				return s.normalise(strings.ReplaceAll(text, topic, "TOPIC"))
+				return normalise(s, strings.ReplaceAll(text, topic, "TOPIC"))
 			}
 			got := output{hide(r.Stdout), hide(r.Stderr), r.Exit}
 			if i == 0 && j == 0 {
 				want = got
 			} else if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("%s: %s against %s differ from Kafka's tools against Kafka (-want +got):\n%s",
-					what, set.name, s.name, d)
+					what, set.name, s.Name, d)
 			}
 		}
 	}

@@ -31,13 +31,13 @@ func single(n int) []batch {
 func (w *world) produce(t *testing.T, s scenario) {
 	t.Helper()
 	for _, to := range w.servers {
-		client, err := kgo.NewClient(kgo.SeedBrokers(to.addr), kgo.DefaultProduceTopic(s.topic), kgo.ManualFlushing(),
+		client, err := kgo.NewClient(kgo.SeedBrokers(to.Addr), kgo.DefaultProduceTopic(s.topic), kgo.ManualFlushing(),
 			kgo.ProducerBatchCompression(s.codec), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := send(client, s); err != nil {
-			t.Fatalf("%s, topic %s: %v", to.name, s.topic, err)
+			t.Fatalf("%s, topic %s: %v", to.Name, s.topic, err)
 		}
 		client.Close()
 	}

@@ -15,20 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tidemark/test/oracle"
+	"tidemark/test/pair"
 	"tidemark/test/proc"
 )
-
-// twinEnv makes Kafka play Tidemark's part as well, which tests this test: two Kafkas must pass.
-const twinEnv = "TIDEMARK_DEMO_TWIN"
-
-// server is one of the two brokers under comparison.
-type server struct {
-	name    string
-	addr    string
-	dir     string // its data directory
-	process *proc.Process
-	restart func(t *testing.T, dir string) *server // over a directory, after stop
-}
 
 // tools is one of the two sets of command lines.
 type tools struct {
@@ -39,24 +28,22 @@ type tools struct {
 // world is both servers and both sets of tools, Kafka's first.
 type world struct {
 	kafka   *oracle.Kafka
-	servers [2]*server
+	servers [2]*pair.Server
 	tools   [2]tools
 }
 
 func newWorld(t *testing.T) *world {
 	w := &world{kafka: oracle.Get(t, oracle.Version)}
-	w.servers[0] = w.startKafka(t, filepath.Join(t.TempDir(), "data"))
+	w.servers[0], w.servers[1] = pair.Start(t, nil)
 	w.tools[0] = tools{"Kafka's tools", func(t *testing.T, stdin, name string, args ...string) proc.Result {
 		t.Helper()
 		return w.kafka.ToolInput(t, stdin, name, args...)
 	}}
-	if os.Getenv(twinEnv) != "" {
-		w.servers[1] = w.startKafka(t, filepath.Join(t.TempDir(), "data"))
+	if pair.Twin() {
 		w.tools[1] = w.tools[0]
 		return w
 	}
 	binary := proc.Tidemark(t)
-	w.servers[1] = startTidemark(t, filepath.Join(t.TempDir(), "data"))
 	w.tools[1] = tools{"Tidemark's tools", func(t *testing.T, stdin, name string, args ...string) proc.Result {
 		t.Helper()
 		return proc.Run(t, stdin, binary, append([]string{name}, args...)...)
@@ -64,23 +51,12 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) startKafka(t *testing.T, dir string) *server {
-	n := w.kafka.Start(t, oracle.NodeOptions{Dir: dir})
-	return &server{name: "Kafka", addr: n.Addr, dir: dir, process: n.Process, restart: w.startKafka}
-}
-
-func startTidemark(t *testing.T, dir string) *server {
-	p, addr := proc.Serve(t, dir, 0)
-	oracle.WaitReady(t, p, addr)
-	return &server{name: "Tidemark", addr: addr, dir: dir, process: p, restart: startTidemark}
-}
-
 // stop stops both servers cleanly.
 func (w *world) stop(t *testing.T) {
 	t.Helper()
 	for _, s := range w.servers {
-		if exit := s.process.Stop(t); exit != 0 && s.name == "Tidemark" {
-			t.Errorf("%s ended with status %d; its log:\n%s", s.name, exit, proc.Tail(s.process.Log(), 20))
+		if exit := s.Process.Stop(t); exit != 0 && s.Name == "Tidemark" {
+			t.Errorf("%s ended with status %d; its log:\n%s", s.Name, exit, proc.Tail(s.Process.Log(), 20))
 		}
 	}
 }
@@ -93,8 +69,8 @@ var (
 
 // normalise replaces what must differ: directories, addresses, topic ids, the time of a logged error; and drops the
 // Java client's own warnings and the frames of Java stack traces.
-func (s *server) normalise(text string) []string {
-	text = strings.NewReplacer(s.dir, "DIR", s.addr, "ADDR").Replace(text)
+func normalise(s *pair.Server, text string) []string {
+	text = strings.NewReplacer(s.Dir, "DIR", s.Addr, "ADDR").Replace(text)
 	text = topicID.ReplaceAllString(text, "${1}ID")
 	text = logTime.ReplaceAllString(text, "[TIME]")
 	return slices.DeleteFunc(strings.Split(text, "\n"), dropped.MatchString)
@@ -122,17 +98,17 @@ func (w *world) sameBut(t *testing.T, change func([]string) []string, name strin
 		for j, set := range w.tools {
 			var own []string
 			for _, a := range args {
-				own = append(own, strings.NewReplacer("ADDR", s.addr, "DIR", s.dir).Replace(a))
+				own = append(own, strings.NewReplacer("ADDR", s.Addr, "DIR", s.Dir).Replace(a))
 			}
 			r := set.run(t, "", name, own...)
-			got := output{change(s.normalise(r.Stdout)), change(s.normalise(r.Stderr)), r.Exit}
+			got := output{change(normalise(s, r.Stdout)), change(normalise(s, r.Stderr)), r.Exit}
 			if i == 0 && j == 0 {
 				first, want = r, got
 				continue
 			}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("%s %q: %s against %s differ from Kafka's tools against Kafka (-want +got):\n%s",
-					name, args, set.name, s.name, d)
+					name, args, set.name, s.Name, d)
 			}
 		}
 	}
@@ -152,9 +128,9 @@ func (w *world) create(t *testing.T, topic string, configs ...string) {
 		args = append(args, "--config", c)
 	}
 	for _, s := range w.servers {
-		all := append([]string{"--bootstrap-server", s.addr}, args...)
+		all := append([]string{"--bootstrap-server", s.Addr}, args...)
 		if out := w.kafka.MustTool(t, "kafka-topics", all...); !strings.Contains(out, "Created topic "+topic+".") {
-			t.Fatalf("%s: create %s printed %q", s.name, topic, out)
+			t.Fatalf("%s: create %s printed %q", s.Name, topic, out)
 		}
 	}
 }
@@ -163,9 +139,9 @@ func (w *world) create(t *testing.T, topic string, configs ...string) {
 func file(topic, name string) string { return "DIR/" + topic + "-0/" + name }
 
 // sizes returns the size of every file of a topic's partition 0 but the snapshots, by name.
-func (s *server) sizes(t *testing.T, topic string) map[string]int64 {
+func sizes(t *testing.T, s *pair.Server, topic string) map[string]int64 {
 	t.Helper()
-	dir := filepath.Join(s.dir, topic+"-0")
+	dir := filepath.Join(s.Dir, topic+"-0")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +160,7 @@ func (s *server) sizes(t *testing.T, topic string) map[string]int64 {
 // sameFiles compares the files of a topic on both servers byte for byte; partition.metadata holds the topic's id.
 func (w *world) sameFiles(t *testing.T, topic string, but ...string) {
 	t.Helper()
-	want, got := w.servers[0].sizes(t, topic), w.servers[1].sizes(t, topic)
+	want, got := sizes(t, w.servers[0], topic), sizes(t, w.servers[1], topic)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("%s: files and sizes differ (-Kafka +Tidemark):\n%s", topic, d)
 		return
@@ -195,7 +171,7 @@ func (w *world) sameFiles(t *testing.T, topic string, but ...string) {
 		}
 		var data [2]string
 		for i, s := range w.servers {
-			b, err := os.ReadFile(filepath.Join(s.dir, topic+"-0", name))
+			b, err := os.ReadFile(filepath.Join(s.Dir, topic+"-0", name))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,332 @@
+//go:build oracle
+
+// Package differential sends the same requests to Kafka and to Tidemark and compares the answers field by field.
+//
+// What must differ (topic ids, producer ids, cluster ids, addresses, times) is replaced by what it stands for before
+// the comparison. Where Kafka does not serve a version that Tidemark serves for old clients, Kafka has no answer to
+// compare with: those versions are not asked here.
+package differential
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/test/pair"
+	"tidemark/test/proc"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	proc.RemoveTidemark()
+	os.Exit(code)
+}
+
+// TestDifferential runs every comparison against one pair of servers, in this order.
+func TestDifferential(t *testing.T) {
+	w := newWorld(t)
+	t.Run("ApiVersions", w.testApiVersions)
+	t.Run("Metadata", w.testMetadata)
+	t.Run("CreateTopics", w.testCreateTopics)
+	t.Run("DescribeConfigs", w.testDescribeConfigs)
+	t.Run("InitProducerId", w.testInitProducerID)
+	t.Run("Produce", w.testProduce)
+	t.Run("ListOffsets", w.testListOffsets)
+	t.Run("OffsetForLeaderEpoch", w.testOffsetForLeaderEpoch)
+	t.Run("Fetch", w.testFetch)
+	t.Run("hostile bytes", w.testHostileBytes)
+	for _, s := range w.sides {
+		if exit := s.Process.Stop(t); exit != 0 && s.Name == "Tidemark" {
+			t.Errorf("%s ended with status %d; its log:\n%s", s.Name, exit, proc.Tail(s.Process.Log(), 20))
+		}
+	}
+}
+
+// side is one server and what it alone knows: ids that differ between the two.
+type side struct {
+	*pair.Server
+	conn  *conn
+	names map[string]string // an id of this server, as JSON shows it → what it stands for
+	ids   map[string][16]byte
+	// outcome is what came instead of the last answer, empty when one came.
+	outcome string
+}
+
+// world is both sides, Kafka first.
+type world struct{ sides [2]*side }
+
+func newWorld(t *testing.T) *world {
+	w := &world{}
+	kafka, tidemark := pair.Start(t, map[string]string{
+		"auto.create.topics.enable": "false",
+		"tidemark.api.versions":     "kafka",
+	})
+	for i, s := range []*pair.Server{kafka, tidemark} {
+		w.sides[i] = &side{Server: s, names: make(map[string]string), ids: make(map[string][16]byte)}
+		w.sides[i].learnAddress(t)
+	}
+	return w
+}
+
+func (s *side) learnAddress(t *testing.T) {
+	_, port, err := net.SplitHostPort(s.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.names[port] = "PORT"
+}
+
+// dial returns the side's connection, a new one when the last was closed.
+func (s *side) dial(t *testing.T) *conn {
+	t.Helper()
+	if s.conn == nil || s.conn.closed {
+		s.conn = dial(t, s.Addr)
+		t.Cleanup(s.conn.close)
+	}
+	return s.conn
+}
+
+// topicID returns the id of a topic that create made.
+func (s *side) topicID(name string) [16]byte { return s.ids[name] }
+
+// create makes a topic on both sides and learns its ids.
+func (w *world) create(t *testing.T, topic string, partitions int32, configs ...string) {
+	t.Helper()
+	for _, s := range w.sides {
+		req := kmsg.NewPtrCreateTopicsRequest()
+		req.TimeoutMillis = 30_000
+		rt := kmsg.NewCreateTopicsRequestTopic()
+		rt.Topic, rt.NumPartitions, rt.ReplicationFactor = topic, partitions, 1
+		for i := 0; i+1 < len(configs); i += 2 {
+			c := kmsg.NewCreateTopicsRequestTopicConfig()
+			c.Name, c.Value = configs[i], kmsg.StringPtr(configs[i+1])
+			rt.Configs = append(rt.Configs, c)
+		}
+		req.Topics = append(req.Topics, rt)
+		req.SetVersion(7)
+		answer, ok := s.ask(t, req).(*kmsg.CreateTopicsResponse)
+		if !ok || len(answer.Topics) != 1 || answer.Topics[0].ErrorCode != 0 {
+			t.Fatalf("%s: create %s: %+v", s.Name, topic, answer)
+		}
+		s.learnID(topic, answer.Topics[0].TopicID)
+		s.waitLed(t, topic, partitions)
+	}
+}
+
+// waitLed waits until every partition is led: Kafka answers a creation before that.
+func (s *side) waitLed(t *testing.T, topic string, partitions int32) {
+	t.Helper()
+	s.waitFor(t, "partitions of "+topic+" led", func() bool {
+		for p := range partitions {
+			req := listOffsets(7, -1, 0, topic, offsetQuery{p, -1, -1})(s)
+			answer, ok := s.ask(t, req).(*kmsg.ListOffsetsResponse)
+			if !ok || answer.Topics[0].Partitions[0].ErrorCode != 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (s *side) waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not after 30 s: %s", s.Name, what)
+		}
+	}
+}
+
+func (s *side) learnID(topic string, id [16]byte) {
+	s.ids[topic] = id
+	b, err := json.Marshal(id)
+	if err != nil {
+		panic(err) // an array of bytes always marshals
+	}
+	s.names[string(b)] = "ID of " + topic
+}
+
+// ask sends a request and decodes the answer; it is nil when none came, and s.outcome says why.
+func (s *side) ask(t *testing.T, req kmsg.Request) kmsg.Response {
+	t.Helper()
+	body, outcome := s.dial(t).roundTrip(t, req)
+	if s.outcome = outcome; outcome != "" {
+		return nil
+	}
+	resp := req.ResponseKind()
+	if err := resp.ReadFrom(body); err != nil {
+		t.Errorf("%s: answer to key %d version %d does not decode: %v; %x", s.Name, req.Key(), req.GetVersion(), err, body)
+		return nil
+	}
+	return resp
+}
+
+// change edits a decoded answer, a tree of maps, slices, json.Number, string, bool and nil, before it is compared.
+type change func(s *side, tree any) any
+
+// same sends what request makes for each side and compares the answers. It returns Kafka's, nil when none came.
+func (w *world) same(t *testing.T, name string, request func(s *side) kmsg.Request, changes ...change) kmsg.Response {
+	t.Helper()
+	var answers [2]kmsg.Response
+	var trees [2]any
+	for i, s := range w.sides {
+		answers[i] = s.ask(t, request(s))
+		trees[i] = s.tree(t, answers[i])
+		for _, c := range changes {
+			trees[i] = c(s, trees[i])
+		}
+	}
+	if trees[0] == waitingOutcome {
+		t.Logf("%s: Kafka never answers; Tidemark: %v", name, trees[1])
+	}
+	if trees[0] == waitingOutcome && trees[1] == closedOutcome {
+		return nil // the better of the two: the client learns of it
+	}
+	if d := cmp.Diff(trees[0], trees[1]); d != "" {
+		req := request(w.sides[0])
+		t.Errorf("%s: %s v%d: Tidemark answers otherwise (-Kafka +Tidemark):\n%s",
+			name, kmsg.NameForKey(req.Key()), req.GetVersion(), d)
+	}
+	return answers[0]
+}
+
+// tree turns an answer into maps and slices, with this side's own ids and its port named.
+func (s *side) tree(t *testing.T, answer kmsg.Response) any {
+	t.Helper()
+	if answer == nil {
+		return s.outcome
+	}
+	b, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree any
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.UseNumber() // a float64 would round offsets and times
+	if err := decoder.Decode(&tree); err != nil {
+		t.Fatal(err)
+	}
+	return s.rename(tree)
+}
+
+func (s *side) rename(tree any) any {
+	switch v := tree.(type) {
+	case map[string]any:
+		for key, value := range v {
+			v[key] = s.rename(value)
+			if n, ok := v[key].(json.Number); ok && key == "Port" {
+				v[key] = s.names[n.String()]
+			}
+		}
+	case []any:
+		b, err := json.Marshal(v)
+		if name := s.names[string(b)]; err == nil && name != "" {
+			return name
+		}
+		for i := range v {
+			v[i] = s.rename(v[i])
+		}
+	}
+	return tree
+}
+
+// hide replaces the fields named, wherever they are, when their value is not a default one (0, −1, null, empty):
+// that there is a value is compared, not which.
+func hide(fields ...string) change {
+	set := make(map[string]bool)
+	for _, f := range fields {
+		set[f] = true
+	}
+	var walk func(tree any) any
+	walk = func(tree any) any {
+		switch v := tree.(type) {
+		case map[string]any:
+			for key := range v {
+				if v[key] = walk(v[key]); set[key] && !isDefault(v[key]) {
+					v[key] = "some"
+				}
+			}
+		case []any:
+			for i := range v {
+				v[i] = walk(v[i])
+			}
+		}
+		return tree
+	}
+	return func(_ *side, tree any) any { return walk(tree) }
+}
+
+func isDefault(v any) bool {
+	return v == nil || v == "" || v == json.Number("0") || v == json.Number("-1")
+}
+
+// answerTimeout is how long an answer may take.
+const answerTimeout = 3 * time.Second
+
+// conn is a connection that speaks frames.
+type conn struct {
+	c       net.Conn
+	closed  bool
+	next    int32
+	format  *kmsg.RequestFormatter
+	timeout time.Duration
+}
+
+func dial(t *testing.T, addr string) *conn {
+	t.Helper()
+	c, err := net.DialTimeout("tcp", addr, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &conn{c: c, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("differential")), timeout: answerTimeout}
+}
+
+func (c *conn) close() {
+	c.closed = true
+	c.c.Close()
+}
+
+// roundTrip sends a request and returns the body of its answer, or the outcome that there was instead.
+func (c *conn) roundTrip(t *testing.T, req kmsg.Request) (body []byte, outcome string) {
+	t.Helper()
+	c.next++
+	if _, err := c.c.Write(c.format.AppendRequest(nil, req, c.next)); err != nil {
+		c.closed = true
+		return nil, closedOutcome
+	}
+	frame, outcome := c.readFrame()
+	if outcome != "" {
+		c.close()
+		return nil, outcome
+	}
+	body, err := cutHeader(frame, req, c.next)
+	if err != nil {
+		t.Errorf("key %d version %d: %v", req.Key(), req.GetVersion(), err)
+	}
+	return body, ""
+}
+
+// cutHeader checks and removes the response header, version 0 or, for flexible answers but ApiVersions', 1.
+func cutHeader(frame []byte, req kmsg.Request, correlation int32) ([]byte, error) {
+	if len(frame) < 4 {
+		return nil, fmt.Errorf("frame of %d bytes", len(frame))
+	}
+	if got := be32(frame); got != correlation {
+		return nil, fmt.Errorf("correlation id %d, sent %d", got, correlation)
+	}
+	frame = frame[4:]
+	if req.IsFlexible() && req.Key() != 18 {
+		if len(frame) == 0 || frame[0] != 0 {
+			return nil, fmt.Errorf("no empty tag section in the header: %x", frame)
+		}
+		frame = frame[1:]
+	}
+	return frame, nil
+}
