@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tidemark/internal/commitlog"
+	"tidemark/record"
 )
 
 // AppendOptions describe an append on the leader.
@@ -12,8 +13,12 @@ type AppendOptions struct {
 	// AllInSync refuses the append when fewer replicas are in sync than min.insync.replicas (acks=all).
 	AllInSync bool
 	// LeaderEpoch is the epoch in which the caller believes this broker leads; NoEpoch: any.
-	LeaderEpoch         int32
-	VerifiedTransaction bool
+	LeaderEpoch int32
+	// Verification allows a transactional batch to begin a transaction in the partition; see
+	// [Partition.BeginVerification].
+	Verification *Verification
+	// TransactionVersion is the version of the transaction that a marker ends.
+	TransactionVersion int16
 }
 
 // Append appends one magic-2 batch, which is rewritten in place, to the leader's log and moves the high watermark.
@@ -40,8 +45,12 @@ func (p *Partition) appendLocked(batch []byte, o AppendOptions) (commitlog.Appen
 	if o.AllInSync && !p.state.enoughInSync() {
 		return refused, ErrNotEnoughReplicas
 	}
-	return log.AppendAsLeader(batch, commitlog.AppendOptions{
-		LeaderEpoch: p.state.LeaderEpoch, Origin: o.Origin, VerifiedTransaction: o.VerifiedTransaction})
+	c := commitlog.AppendOptions{LeaderEpoch: p.state.LeaderEpoch, Origin: o.Origin,
+		TransactionVersion: o.TransactionVersion}
+	if len(batch) >= record.HeaderSize && record.Batch(batch).IsTransactional() {
+		return p.appendTransactional(log, batch, o, c)
+	}
+	return log.AppendAsLeader(batch, c)
 }
 
 // AppendFetched appends batches fetched from the leader, verbatim, and takes over the leader's high watermark and

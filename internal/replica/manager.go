@@ -27,6 +27,10 @@ type Options struct {
 	// TopicConfig resolves the configs of a topic in an image, the broker's defaults included.
 	TopicConfig func(i *metadata.Image, topic string) TopicConfig
 	Timer       Timer
+	// Leadership is told when this broker became the leader of a partition in a new leader epoch (leads), and when
+	// it is not the leader any more: another is, the partition was deleted, its log directory failed. It must not
+	// block. May be nil.
+	Leadership func(p *Partition, leaderEpoch int32, leads bool)
 	Logger      *slog.Logger // nil: silent
 }
 
@@ -125,6 +129,7 @@ func (m *Manager) remove(tp metadata.LocalPartition) error {
 		return nil
 	}
 	p.fail(ErrUnknownPartition)
+	m.leads(p, false)
 	err := m.opts.Dirs.Delete(name)
 	var offline *logdir.OfflineError
 	if errors.Is(err, logdir.ErrUnknownPartition) || errors.As(err, &offline) {
@@ -143,10 +148,23 @@ func (m *Manager) change(image *metadata.Image, tp metadata.LocalPartition) erro
 	state := State{Leader: tp.Partition.Leader, LeaderEpoch: tp.Partition.LeaderEpoch,
 		PartitionEpoch: tp.Partition.PartitionEpoch, Replicas: tp.Partition.Replicas, ISR: tp.Partition.ISR,
 		MinInSyncReplicas: c.MinInSyncReplicas}
+	before := p.State()
 	if err := p.apply(state); err != nil {
 		return fmt.Errorf("change role of %s: %w", p.Name(), err)
 	}
+	led, leads := before.Leader == m.opts.NodeID, state.Leader == m.opts.NodeID
+	if led != leads || leads && before.LeaderEpoch != state.LeaderEpoch {
+		m.leads(p, leads)
+	}
 	return nil
+}
+
+// leads tells the observer of leadership.
+func (m *Manager) leads(p *Partition, leads bool) {
+	if m.opts.Leadership != nil {
+		_, err := p.Log()
+		m.opts.Leadership(p, p.State().LeaderEpoch, leads && err == nil)
+	}
 }
 
 func (m *Manager) obtain(tp metadata.LocalPartition, c TopicConfig) (*Partition, error) {
@@ -214,6 +232,7 @@ func (m *Manager) Offline(dir string, partitions []checkpoint.TopicPartition, ca
 		m.mu.RUnlock()
 		if p != nil {
 			p.fail(&logdir.OfflineError{Dir: dir, Cause: cause})
+			m.leads(p, false)
 		}
 	}
 }

@@ -38,6 +38,9 @@ type Partition struct {
 
 	watchMu  sync.Mutex
 	watchers map[*Watcher]struct{}
+
+	verifyMu      sync.Mutex // taken after mu; guards verifications together with the appends that end them
+	verifications map[int64]*Verification
 }
 
 // State is what the cluster says of a partition.
@@ -121,6 +124,9 @@ func (p *Partition) apply(s State) error {
 	newEpoch := s.LeaderEpoch > p.state.LeaderEpoch
 	p.state = s
 	leads := s.Leader == p.nodeID
+	if newEpoch {
+		p.dropVerifications()
+	}
 	if leads && newEpoch {
 		if err := p.log.AssignEpoch(s.LeaderEpoch); err != nil {
 			p.mu.Unlock()
