@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -243,9 +244,53 @@ var script = []command{
 	{"close", nil},
 }
 
+// scripts are the one above and those in testdata/scenarios that do no harm to files themselves.
+func scripts(t *testing.T) map[string][]command {
+	t.Helper()
+	out := map[string][]command{"built-in": script}
+	names, err := filepath.Glob("testdata/scenarios/*.txt")
+	must(t, err)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		must(t, err)
+		if !strings.Contains(string(text), "spoil") {
+			out[filepath.Base(name)] = parseScript(string(text))
+		}
+	}
+	if len(out) < 3 {
+		t.Fatalf("only %d scripts", len(out))
+	}
+	return out
+}
+
+// parseScript takes the commands, the lines above "----", out of a scenario.
+func parseScript(text string) []command {
+	var out []command
+	lines := strings.Split(text, "\n")
+	for i := 1; i < len(lines); i++ {
+		if lines[i] != "----" {
+			continue
+		}
+		fields := strings.Fields(lines[i-1])
+		c := command{fields[0], make(map[string]string)}
+		for _, f := range fields[1:] {
+			key, value, _ := strings.Cut(f, "=")
+			c.args[key] = strings.Trim(value, "()")
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
 // TestEachFailure lets every call of the file system fail once. What was acknowledged before must be there when the
 // log is opened again.
 func TestEachFailure(t *testing.T) {
+	for name, commands := range scripts(t) {
+		t.Run(name, func(t *testing.T) { failEverywhere(t, commands) })
+	}
+}
+
+func failEverywhere(t *testing.T, commands []command) {
 	var w *world
 	fresh := func() vfs.FS {
 		w = newWorld(smallConfig())
@@ -255,32 +300,38 @@ func TestEachFailure(t *testing.T) {
 	faultfs.EachFailure(t, fresh, func(fsys vfs.FS) error {
 		runs++
 		w.fs = fsys
-		failed := ""
+		var failed command
 		var err error
-		for _, c := range script {
-			if _, err = w.run(c); err != nil {
-				failed = c.name
+		for _, c := range commands {
+			if _, err = w.run(c); err != nil && errors.Is(err, faultfs.ErrInjected) {
+				failed = c
 				break
 			}
+			err = nil // what the script expects to fail
 		}
-		if failed == "truncate" { // it may have come half way
-			w.truncated(14)
-		}
-		for i := range w.hold {
-			w.hold[i].slice.Release()
-		}
-		w.hold = nil
-		if w.log != nil {
-			w.start = max(w.start, w.log.StartOffset())
-			_ = w.log.Abandon()
-		}
-		if cerr := w.reopened(failed); cerr != nil {
-			return fmt.Errorf("after a failed %s (%v): %w", failed, err, cerr)
+		w.abandon(failed)
+		if cerr := w.reopened(failed.name); cerr != nil {
+			return fmt.Errorf("after a failed %s (%v): %w", failed.name, err, cerr)
 		}
 		return err
 	})
-	if runs < 100 {
+	if runs < 50 {
 		t.Errorf("only %d runs", runs)
+	}
+}
+
+// abandon ends a run that failed at a command.
+func (w *world) abandon(failed command) {
+	if failed.name == "truncate" { // it may have come half way
+		w.truncated(failed.num("to", 0))
+	}
+	for i := range w.hold {
+		w.hold[i].slice.Release()
+	}
+	w.hold = nil
+	if w.log != nil {
+		w.start = max(w.start, w.log.StartOffset())
+		_ = w.log.Abandon()
 	}
 }
 
@@ -322,21 +373,23 @@ func (w *world) checkAcknowledged() error {
 
 // TestCrashes cuts the power after every step, with several chances for what was not synced.
 func TestCrashes(t *testing.T) {
-	for seed := range uint64(6) {
-		for _, keep := range []float64{0, 0.5, 1} {
-			crashEverywhere(t, seed, keep)
-		}
+	for name, commands := range scripts(t) {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(6) {
+				for _, keep := range []float64{0, 0.5, 1} {
+					crashEverywhere(t, commands, seed, keep)
+				}
+			}
+		})
 	}
 }
 
-func crashEverywhere(t *testing.T, seed uint64, keep float64) {
+func crashEverywhere(t *testing.T, commands []command, seed uint64, keep float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	w := newWorld(smallConfig())
-	for i, c := range script {
-		if _, err := w.run(c); err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+	for i, c := range commands {
+		_, _ = w.run(c) // TestScenarios looks at the outcome
 		durable := w.log.RecoveryPoint()
 		after := w.crash(rng, keep)
 		after.start = w.log.StartOffset()
@@ -347,9 +400,8 @@ func crashEverywhere(t *testing.T, seed uint64, keep float64) {
 		if err := after.open(); err != nil {
 			t.Fatalf("seed %d keep %g: open after step %d (%s): %v", seed, keep, i, c.name, err)
 		}
-		if end := after.log.EndOffset(); end < durable {
-			t.Fatalf("seed %d keep %g: after step %d (%s) the log ends at %d, durable was %d",
-				seed, keep, i, c.name, end, durable)
+		if lost := after.visible(after.log.EndOffset(), durable); len(lost) > 0 {
+			t.Fatalf("seed %d keep %g: after step %d (%s) what was durable is lost: %v", seed, keep, i, c.name, lost)
 		}
 		after.truncated(after.log.EndOffset())
 		if err := after.check(); err != nil {
