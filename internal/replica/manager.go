@@ -31,7 +31,7 @@ type Options struct {
 	// it is not the leader any more: another is, the partition was deleted, its log directory failed. It must not
 	// block. May be nil.
 	Leadership func(p *Partition, leaderEpoch int32, leads bool)
-	Logger      *slog.Logger // nil: silent
+	Logger     *slog.Logger // nil: silent
 }
 
 // Manager holds the partitions of which this broker has a replica, as the newest applied image has them.
