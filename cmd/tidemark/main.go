@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,11 +47,7 @@ func run(ctx context.Context, env *cli.Env, args []string) int {
 	}
 	root := rootCommand(env)
 	root.SetArgs(args[1:])
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(env.Stderr, "tidemark:", err)
-		return 1
-	}
-	return 0
+	return exitStatus(env, root.ExecuteContext(ctx))
 }
 
 func toolNamed(name string) *tool {
@@ -75,7 +70,7 @@ func rootCommand(env *cli.Env) *cobra.Command {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	root.AddCommand(serveCommand(env), versionCommand(env), installToolsCommand(env))
+	root.AddCommand(serveCommand(env), versionCommand(env), installToolsCommand(env), logCommand(env))
 	for _, t := range tools {
 		root.AddCommand(toolCommand(t))
 	}

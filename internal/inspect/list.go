@@ -1,0 +1,208 @@
+package inspect
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+
+	"tidemark/internal/commitlog"
+	"tidemark/internal/segment"
+	"tidemark/record"
+	"tidemark/vfs"
+)
+
+// PartitionInfo describes a partition.
+type PartitionInfo struct {
+	Type            string        `json:"type"` // "partition"
+	Topic           string        `json:"topic"`
+	Partition       int32         `json:"partition"`
+	Dir             string        `json:"dir"`
+	Mark            string        `json:"mark,omitempty"`
+	StartOffset     int64         `json:"startOffset"`
+	EndOffset       int64         `json:"endOffset"`
+	SizeBytes       int64         `json:"sizeBytes"`      // of the .log files
+	IndexBytes      int64         `json:"indexSizeBytes"` // of the index files, as stated, holes included
+	FirstTimestamp  int64         `json:"firstTimestamp"` // of the first batch, ms; -1: none
+	LargestTimestamp int64         `json:"largestTimestamp"`
+	Mix             Mix           `json:"mix"`
+	Segments        []SegmentInfo `json:"segments"`
+}
+
+// SegmentInfo describes a segment.
+type SegmentInfo struct {
+	BaseOffset       int64 `json:"baseOffset"`
+	NextOffset       int64 `json:"nextOffset"`
+	SizeBytes        int64 `json:"sizeBytes"`
+	IndexBytes       int64 `json:"indexSizeBytes"`
+	FirstTimestamp   int64 `json:"firstTimestamp"`
+	LargestTimestamp int64 `json:"largestTimestamp"` // the file's time of change where no record has a timestamp
+	ModifiedMs       int64 `json:"modifiedMs"`
+	Active           bool  `json:"active,omitempty"` // the last one
+	Mix              Mix   `json:"mix"`
+}
+
+// Mix is what batches are like. Without Whole it is told from the first batches of each segment only.
+type Mix struct {
+	Whole         bool             `json:"whole"`
+	Batches       int64            `json:"batches"`
+	Records       int64            `json:"records"` // -1 in a count of old magic: compressed messages do not tell
+	Bytes         int64            `json:"bytes"`
+	LargestBatch  int64            `json:"largestBatchBytes"`
+	Codecs        map[string]int64 `json:"codecs"` // batches by codec
+	Magics        map[string]int64 `json:"magics,omitempty"`
+	Control       int64            `json:"controlBatches,omitempty"`
+	Transactional int64            `json:"transactionalBatches,omitempty"`
+}
+
+// sampleBytes is how much of each segment List looks at when it does not scan.
+const sampleBytes = 16 << 10
+
+func (m *Mix) add(h record.Header) {
+	if m.Codecs == nil {
+		m.Codecs = make(map[string]int64)
+	}
+	m.Batches++
+	m.Bytes += int64(h.SizeBytes)
+	m.LargestBatch = max(m.LargestBatch, int64(h.SizeBytes))
+	m.Codecs[h.Codec().String()]++
+	if h.Magic < 2 {
+		if m.Magics == nil {
+			m.Magics = make(map[string]int64)
+		}
+		m.Magics["v"+string('0'+rune(h.Magic))]++
+	}
+	if h.Count > 0 {
+		m.Records += int64(h.Count)
+	}
+	if h.IsControl() {
+		m.Control++
+	} else if h.IsTransactional() {
+		m.Transactional++
+	}
+}
+
+func (m *Mix) merge(o Mix) {
+	m.Whole = m.Whole && o.Whole
+	m.Batches += o.Batches
+	m.Records += o.Records
+	m.Bytes += o.Bytes
+	m.LargestBatch = max(m.LargestBatch, o.LargestBatch)
+	m.Control += o.Control
+	m.Transactional += o.Transactional
+	addCounts(&m.Codecs, o.Codecs)
+	addCounts(&m.Magics, o.Magics)
+}
+
+func addCounts(into *map[string]int64, from map[string]int64) {
+	for k, n := range from {
+		if *into == nil {
+			*into = make(map[string]int64)
+		}
+		(*into)[k] += n
+	}
+}
+
+// List describes a partition and its segments. scan reads every batch header, for exact counts; otherwise only the
+// indexes and the start of each segment are looked at. Errors are the disk's; damage is passed over.
+func List(fsys vfs.FS, t Target, cfg commitlog.Config, scan bool) (*PartitionInfo, error) {
+	log, err := Open(fsys, t, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Abandon() //nolint:errcheck // nothing was written
+	segments, err := log.Segments()
+	if err != nil {
+		return nil, err
+	}
+	p := &PartitionInfo{
+		Type: "partition", Topic: t.Topic, Partition: t.Partition, Dir: t.Dir, Mark: t.Mark,
+		StartOffset: log.StartOffset(), EndOffset: log.EndOffset(), FirstTimestamp: -1, LargestTimestamp: -1,
+		Mix: Mix{Whole: true}, Segments: []SegmentInfo{},
+	}
+	for _, s := range segments {
+		info, err := describeSegment(fsys, t.Dir, s, scan)
+		if err != nil {
+			return nil, err
+		}
+		p.SizeBytes += info.SizeBytes
+		p.IndexBytes += info.IndexBytes
+		p.LargestTimestamp = max(p.LargestTimestamp, info.LargestTimestamp)
+		if p.FirstTimestamp < 0 {
+			p.FirstTimestamp = info.FirstTimestamp
+		}
+		p.Mix.merge(info.Mix)
+		p.Segments = append(p.Segments, info)
+	}
+	return p, nil
+}
+
+func describeSegment(fsys vfs.FS, dir string, s commitlog.SegmentInfo, scan bool) (SegmentInfo, error) {
+	info := SegmentInfo{
+		BaseOffset: s.BaseOffset, NextOffset: s.NextOffset, SizeBytes: s.SizeBytes, FirstTimestamp: -1,
+		LargestTimestamp: s.LargestTimestamp, ModifiedMs: s.LastModified.UnixMilli(), Active: s.Active,
+	}
+	for _, suffix := range []string{segment.IndexSuffix, segment.TimeSuffix, segment.TxnSuffix} {
+		size, err := fileSize(fsys, filepath.Join(dir, segment.Name(s.BaseOffset, suffix)))
+		if err != nil {
+			return info, err
+		}
+		info.IndexBytes += max(size, 0)
+	}
+	name := filepath.Join(dir, segment.Name(s.BaseOffset, segment.LogSuffix))
+	size, err := fileSize(fsys, name)
+	if err != nil || size <= 0 {
+		info.Mix.Whole = err == nil
+		return info, err
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return info, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	sc := record.NewScanner(f, 0, min(size, s.SizeBytes))
+	info.Mix.Whole = true
+	for sc.Next() {
+		h := sc.Header()
+		if info.Mix.Batches == 0 {
+			info.FirstTimestamp = firstTimestamp(h)
+		}
+		info.Mix.add(h)
+		if !scan && sc.Pos() > sampleBytes {
+			info.Mix.Whole = false
+			break
+		}
+	}
+	if isDamage(sc.Err()) {
+		return info, nil
+	}
+	return info, sc.Err()
+}
+
+// firstTimestamp is that of a batch's first record, as far as its header tells.
+func firstTimestamp(h record.Header) int64 {
+	if h.TimestampType() == record.LogAppendTime || h.HasDeleteHorizon() || h.BaseTimestamp < 0 {
+		return h.MaxTimestamp
+	}
+	return h.BaseTimestamp
+}
+
+// SortKeys are the orders that [Sort] knows.
+var SortKeys = []string{"name", "size", "offsets", "segments", "time"}
+
+// Sort puts partitions into the order of a key of SortKeys: by name ascending, else the greatest first.
+func Sort(all []*PartitionInfo, key string) {
+	by := func(p *PartitionInfo) int64 { return 0 }
+	switch key {
+	case "size":
+		by = func(p *PartitionInfo) int64 { return p.SizeBytes }
+	case "offsets":
+		by = func(p *PartitionInfo) int64 { return p.EndOffset - p.StartOffset }
+	case "segments":
+		by = func(p *PartitionInfo) int64 { return int64(len(p.Segments)) }
+	case "time":
+		by = func(p *PartitionInfo) int64 { return p.LargestTimestamp }
+	}
+	slices.SortStableFunc(all, func(a, b *PartitionInfo) int {
+		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+}

@@ -1,0 +1,261 @@
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Overlay returns a file system that shows base and keeps every change in memory: nothing is ever written, created,
+// renamed or removed below it. The bytes of base are read when they are asked for, so a large file that is changed at
+// its end costs the changed pages only. Folders cannot be renamed, and a lock is granted when base has it free,
+// without taking it there.
+//
+// It is for tools that read a directory which must not be touched with code that would mend it on the way.
+func Overlay(base FS) FS { return &overlay{base: base, nodes: make(map[string]*overlayNode)} }
+
+type overlay struct {
+	base FS
+
+	mu    sync.Mutex
+	nodes map[string]*overlayNode // of the names that changed; nil: removed
+}
+
+// overlayPage is the unit in which changed bytes are kept.
+const overlayPage = 4096
+
+// overlayNode is a file that was changed, made or renamed.
+type overlayNode struct {
+	mu        sync.Mutex
+	from      string // the file of base whose bytes show through; "": none
+	baseBytes int64  // how many of them do
+	size      int64
+	pages     map[int64][]byte // by number, whole
+	modified  time.Time
+	dir       bool
+}
+
+func (o *overlay) lookup(name string) (n *overlayNode, changed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n, changed = o.nodes[filepath.Clean(name)]
+	return n, changed
+}
+
+func (o *overlay) set(name string, n *overlayNode) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.nodes[filepath.Clean(name)] = n
+}
+
+func notExist(op, name string) error { return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist} }
+
+// Open opens a file for reading.
+func (o *overlay) Open(name string) (File, error) { return o.OpenFile(name, os.O_RDONLY, 0) }
+
+// OpenFile opens a file; what is written to it stays in memory.
+func (o *overlay) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
+	n, changed := o.lookup(name)
+	writable := flag&(os.O_WRONLY|os.O_RDWR) != 0
+	if !changed && !writable {
+		return o.base.Open(name)
+	}
+	if n == nil {
+		var err error
+		if n, err = o.adopt(name, changed, flag); err != nil {
+			return nil, err
+		}
+		o.set(name, n)
+	} else if flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrExist}
+	}
+	f := &overlayFile{name: name, node: n}
+	if n.from != "" {
+		base, err := o.base.Open(n.from)
+		if err != nil {
+			return nil, err
+		}
+		f.base = base
+	}
+	if flag&os.O_TRUNC != 0 {
+		if err := f.Truncate(0); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// adopt makes the node of a file of base, or of a new one.
+func (o *overlay) adopt(name string, removed bool, flag int) (*overlayNode, error) {
+	if !removed {
+		info, err := o.base.Stat(name)
+		if err == nil && flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0 {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrExist}
+		}
+		if err == nil {
+			return &overlayNode{from: name, baseBytes: info.Size(), size: info.Size(), modified: info.ModTime()}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if flag&os.O_CREATE == 0 {
+		return nil, notExist("open", name)
+	}
+	return &overlayNode{}, nil
+}
+
+// ReadDir lists a folder.
+func (o *overlay) ReadDir(name string) ([]fs.DirEntry, error) {
+	listed, err := o.base.ReadDir(name)
+	folder := filepath.Clean(name)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if own := o.nodes[folder]; err != nil && (own == nil || !own.dir) {
+		return nil, err
+	}
+	listed = slices.DeleteFunc(slices.Clone(listed), func(e fs.DirEntry) bool {
+		_, changed := o.nodes[filepath.Join(folder, e.Name())]
+		return changed
+	})
+	for path, n := range o.nodes {
+		if n != nil && filepath.Dir(path) == folder {
+			listed = append(listed, fs.FileInfoToDirEntry(n.info(filepath.Base(path))))
+		}
+	}
+	slices.SortFunc(listed, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return listed, nil
+}
+
+// Stat describes a file or folder.
+func (o *overlay) Stat(name string) (fs.FileInfo, error) {
+	n, changed := o.lookup(name)
+	switch {
+	case !changed:
+		return o.base.Stat(name)
+	case n == nil:
+		return nil, notExist("stat", name)
+	}
+	return n.info(filepath.Base(name)), nil
+}
+
+// MkdirAll makes a folder and those above it.
+func (o *overlay) MkdirAll(name string, _ fs.FileMode) error {
+	for folder := filepath.Clean(name); ; folder = filepath.Dir(folder) {
+		if _, err := o.Stat(folder); err == nil {
+			return nil
+		}
+		o.set(folder, &overlayNode{dir: true})
+		if folder == filepath.Dir(folder) {
+			return nil
+		}
+	}
+}
+
+// Remove removes a file or an empty folder.
+func (o *overlay) Remove(name string) error {
+	if _, err := o.Stat(name); err != nil {
+		return err
+	}
+	o.set(name, nil)
+	return nil
+}
+
+// RemoveAll removes a file, or a folder with all in it.
+func (o *overlay) RemoveAll(name string) error {
+	info, err := o.Stat(name)
+	if err != nil {
+		return nil
+	}
+	if info.IsDir() {
+		entries, err := o.ReadDir(name)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if err := o.RemoveAll(filepath.Join(name, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return o.Remove(name)
+}
+
+// Rename moves a file, replacing a file of the new name.
+func (o *overlay) Rename(oldName, newName string) error {
+	n, changed := o.lookup(oldName)
+	if n == nil {
+		if info, err := o.Stat(oldName); err == nil && info.IsDir() {
+			return &fs.PathError{Op: "rename", Path: oldName, Err: errors.ErrUnsupported}
+		}
+		var err error
+		if n, err = o.adopt(oldName, changed, os.O_RDWR); err != nil {
+			return err
+		}
+	}
+	o.set(newName, n)
+	o.set(oldName, nil)
+	return nil
+}
+
+// SyncDir does nothing: there is no disk.
+func (o *overlay) SyncDir(string) error { return nil }
+
+// Chtimes sets the time of modification.
+func (o *overlay) Chtimes(name string, mtime time.Time) error {
+	f, err := o.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	n := f.(*overlayFile).node
+	n.mu.Lock()
+	n.modified = mtime
+	n.mu.Unlock()
+	return f.Close()
+}
+
+// Lock fails when somebody holds the lock in base, and takes nothing.
+func (o *overlay) Lock(name string) (io.Closer, error) {
+	held, err := Locked(o.base, name)
+	if err != nil {
+		return nil, err
+	}
+	if held != nil {
+		return nil, held
+	}
+	return io.NopCloser(nil), nil
+}
+
+// Locked asks the base.
+func (o *overlay) Locked(name string) (*LockedError, error) { return Locked(o.base, name) }
+
+func (n *overlayNode) info(name string) fs.FileInfo {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return overlayInfo{name: name, size: n.size, modified: n.modified, dir: n.dir}
+}
+
+type overlayInfo struct {
+	name     string
+	size     int64
+	modified time.Time
+	dir      bool
+}
+
+func (i overlayInfo) Name() string       { return i.name }
+func (i overlayInfo) Size() int64        { return i.size }
+func (i overlayInfo) ModTime() time.Time { return i.modified }
+func (i overlayInfo) IsDir() bool        { return i.dir }
+func (i overlayInfo) Sys() any           { return nil }
+func (i overlayInfo) Mode() fs.FileMode {
+	if i.dir {
+		return fs.ModeDir | 0o755
+	}
+	return 0o644
+}

@@ -1,0 +1,128 @@
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+)
+
+// overlayFile is an open file of an overlay; base has the bytes that were not changed.
+type overlayFile struct {
+	name string
+	node *overlayNode
+	base File // nil: no bytes of base show through
+}
+
+// Close closes the file of base.
+func (f *overlayFile) Close() error {
+	if f.base == nil {
+		return nil
+	}
+	return f.base.Close()
+}
+
+// Stat describes the file.
+func (f *overlayFile) Stat() (fs.FileInfo, error) { return f.node.info(filepath.Base(f.name)), nil }
+
+// Fd is none: the descriptor of base would show other bytes.
+func (f *overlayFile) Fd() (uintptr, bool) { return 0, false }
+
+// Sync does nothing.
+func (f *overlayFile) Sync() error { return nil }
+
+// ReadAt reads changed pages and, between them, base.
+func (f *overlayFile) ReadAt(p []byte, off int64) (int, error) {
+	n := f.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if off < 0 || off >= n.size {
+		return 0, io.EOF
+	}
+	var end error
+	if rest := n.size - off; int64(len(p)) > rest {
+		p, end = p[:rest], io.EOF
+	}
+	if len(n.pages) == 0 {
+		if err := f.readBase(p, off); err != nil {
+			return 0, err
+		}
+		return len(p), end
+	}
+	for done := 0; done < len(p); {
+		at := off + int64(done)
+		number, in := at/overlayPage, int(at%overlayPage)
+		part := p[done:min(len(p), done+overlayPage-in)]
+		if page := n.pages[number]; page != nil {
+			copy(part, page[in:])
+		} else if err := f.readBase(part, at); err != nil {
+			return done, err
+		}
+		done += len(part)
+	}
+	return len(p), end
+}
+
+// readBase reads what shows through, zeros behind it. The caller holds the node's lock.
+func (f *overlayFile) readBase(p []byte, off int64) error {
+	visible := min(max(f.node.baseBytes-off, 0), int64(len(p)))
+	clear(p[visible:])
+	if visible == 0 || f.base == nil {
+		clear(p)
+		return nil
+	}
+	n, err := f.base.ReadAt(p[:visible], off)
+	if int64(n) < visible && errors.Is(err, io.EOF) { // cut by somebody else meanwhile
+		clear(p[n:])
+		return nil
+	}
+	if int64(n) == visible {
+		return nil
+	}
+	return err
+}
+
+// WriteAt changes pages in memory.
+func (f *overlayFile) WriteAt(p []byte, off int64) (int, error) {
+	n := f.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.pages == nil {
+		n.pages = make(map[int64][]byte)
+	}
+	for done := 0; done < len(p); {
+		at := off + int64(done)
+		number, in := at/overlayPage, int(at%overlayPage)
+		page := n.pages[number]
+		if page == nil {
+			page = make([]byte, overlayPage)
+			if err := f.readBase(page, number*overlayPage); err != nil {
+				return done, err
+			}
+			n.pages[number] = page
+		}
+		done += copy(page[in:], p[done:])
+	}
+	n.size = max(n.size, off+int64(len(p)))
+	return len(p), nil
+}
+
+// Truncate cuts or extends the file in memory.
+func (f *overlayFile) Truncate(size int64) error {
+	n := f.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if size < n.size {
+		n.baseBytes = min(n.baseBytes, size)
+		for number, page := range n.pages {
+			switch start := number * overlayPage; {
+			case start >= size:
+				delete(n.pages, number)
+			case start+overlayPage > size:
+				clear(page[size-start:])
+			}
+		}
+	}
+	n.size = size
+	return nil
+}

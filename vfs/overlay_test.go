@@ -1,0 +1,130 @@
+package vfs
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestOverlay makes the same random changes to an overlay and to a file system in memory: both must show the same
+// files, and the base must stay as it was.
+func TestOverlay(t *testing.T) {
+	base, model := NewMem(), NewMem()
+	for _, m := range []*Mem{base, model} {
+		for _, name := range []string{"/d/a", "/d/b", "/d/c"} {
+			if err := m.MkdirAll("/d", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := WriteFileAtomic(m, name, []byte(strings.Repeat(name, 3000))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	before := contents(t, base)
+	over := Overlay(base)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for step := range 2000 {
+		change := randomChange(rng)
+		got, want := change(over), change(model)
+		if (got == nil) != (want == nil) || errors.Is(got, fs.ErrNotExist) != errors.Is(want, fs.ErrNotExist) {
+			t.Fatalf("step %d: overlay says %v, memory %v", step, got, want)
+		}
+		if step%50 == 0 || step > 1990 {
+			if got, want := contents(t, over), contents(t, model); got != want {
+				t.Fatalf("step %d: the overlay differs", step)
+			}
+		}
+	}
+	if contents(t, base) != before {
+		t.Error("the base was changed")
+	}
+}
+
+func randomChange(rng *rand.Rand) func(FS) error {
+	name := "/d/" + string(rune('a'+rng.IntN(5)))
+	other := "/d/" + string(rune('a'+rng.IntN(5)))
+	pos, size, flag := rng.Int64N(30000), rng.Int64N(30000), os.O_RDWR
+	data := []byte(strings.Repeat(string(rune('A'+rng.IntN(26))), rng.IntN(9000)))
+	if rng.IntN(2) == 0 {
+		flag |= os.O_CREATE
+	}
+	switch rng.IntN(5) {
+	case 0:
+		return func(f FS) error { return f.Remove(name) }
+	case 1:
+		return func(f FS) error {
+			if name == other {
+				return nil
+			}
+			return f.Rename(name, other)
+		}
+	case 2:
+		return func(f FS) error { return onFile(f, name, flag, func(h File) error { return h.Truncate(size) }) }
+	}
+	return func(f FS) error {
+		return onFile(f, name, flag, func(h File) error { _, err := h.WriteAt(data, pos); return err })
+	}
+}
+
+func onFile(f FS, name string, flag int, do func(File) error) error {
+	h, err := f.OpenFile(name, flag, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(h), h.Close())
+}
+
+func contents(t *testing.T, f FS) string {
+	t.Helper()
+	entries, err := f.ReadDir("/d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for _, e := range entries {
+		data, err := ReadFile(f, filepath.Join("/d", e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString(e.Name() + "\n" + string(data) + "\n")
+	}
+	return out.String()
+}
+
+func TestLocked(t *testing.T) {
+	for name, f := range map[string]FS{"os": OS(), "memory": NewMem(), "overlay": Overlay(NewMem())} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := f.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, ".lock")
+			if l, err := Locked(f, file); l != nil || err != nil {
+				t.Fatalf("absent file: %v, %v", l, err)
+			}
+			if _, err := f.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal("asking made the file")
+			}
+			if name == "overlay" {
+				return
+			}
+			l, err := f.Lock(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if held, err := Locked(f, file); held == nil || err != nil {
+				t.Fatalf("held lock: %v, %v", held, err)
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if held, err := Locked(f, file); held != nil || err != nil {
+				t.Fatalf("after release: %v, %v", held, err)
+			}
+		})
+	}
+}
