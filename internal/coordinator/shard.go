@@ -77,6 +77,7 @@ type host interface {
 	setTimer(key string, at time.Time)
 	stopTimer(key string)
 	do(run func() *Write, done func(error))
+	execute(run func() *Write, done func(error))
 }
 
 // Partition is the partition's number.
@@ -95,5 +96,8 @@ func (e *Env) SetTimer(key string, at time.Time) { e.host.setTimer(key, at) }
 // StopTimer forgets the timer of a key.
 func (e *Env) StopTimer(key string) { e.host.stopTimer(key) }
 
-// Do runs a command of the shard's own; see [Command]. It may be called from any goroutine.
+// Do queues a command of the shard's own; see [Command]. It may be called from any goroutine.
 func (e *Env) Do(run func() *Write, done func(error)) { e.host.do(run, done) }
+
+// Run runs a command of the shard's own at once. It is for Timeout alone.
+func (e *Env) Run(run func() *Write, done func(error)) { e.host.execute(run, done) }
