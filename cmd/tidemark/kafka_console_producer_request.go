@@ -73,7 +73,7 @@ func (s *sender) wantMeta(ctx context.Context) *cli.Failure {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(cli.Backoff(tries)):
+		case <-time.After(time.Duration(s.backoffMs) * time.Millisecond):
 		}
 	}
 	return nil

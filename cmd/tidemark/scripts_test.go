@@ -24,7 +24,7 @@ var (
 // and shows the outputs, each line behind its stream, and the exit status. "help" in
 // place of "run" shows the usage text too. The texts of errors are Kafka's.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return runBlock(t, d) })
 	})
 }
