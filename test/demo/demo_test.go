@@ -46,14 +46,14 @@ func scenarios() []scenario {
 	list := []scenario{
 		{topic: "time-index-demo", configs: []string{"index.interval.bytes=200", keep}, batches: single(300)},
 		{topic: "default-interval", configs: []string{keep}, batches: single(300)},
-		{topic: "append-time", configs: []string{"index.interval.bytes=200", keep, "message.timestamp.type=LogAppendTime"},
-			batches: single(300), clock: true},
+		{topic: "append-time", batches: single(300), clock: true,
+			configs: []string{"index.interval.bytes=200", keep, "message.timestamp.type=LogAppendTime"}},
 		{topic: "disordered", configs: []string{"index.interval.bytes=200", keep}, batches: disordered(300)},
 		{topic: "equal", configs: []string{"index.interval.bytes=200", keep}, batches: equal(300)},
 		{topic: "many-segments", configs: []string{"index.interval.bytes=200", "internal.segment.bytes=1000", keep},
 			batches: single(300)},
-		{topic: "many-segments-disordered", configs: []string{"index.interval.bytes=200", "internal.segment.bytes=1500", keep},
-			batches: disordered(300)},
+		{topic: "many-segments-disordered", batches: disordered(300),
+			configs: []string{"index.interval.bytes=200", "internal.segment.bytes=1500", keep}},
 	}
 	for _, name := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
 		list = append(list, scenario{topic: "codec-" + name, configs: []string{"index.interval.bytes=200", keep},
@@ -359,7 +359,8 @@ func checkBounds(t *testing.T, name string, m []string, now time.Time) {
 func (w *world) topicsAndConfigs(t *testing.T) {
 	topics := func(args ...string) []string { return append([]string{"kafka-topics"}, bootstrap(args...)...) }
 	configs := func(args ...string) []string {
-		return append([]string{"kafka-configs"}, bootstrap(append(args, "--entity-type", "topics", "--entity-name", "TOPIC")...)...)
+		args = append(args, "--entity-type", "topics", "--entity-name", "TOPIC")
+		return append([]string{"kafka-configs"}, bootstrap(args...)...)
 	}
 	steps := [][]string{
 		topics("--create", "--topic", "TOPIC", "--partitions", "3", "--config", "retention.ms=-1"),

@@ -41,7 +41,8 @@ func (w *world) testApiVersions(t *testing.T) {
 	}
 	for key, r := range both {
 		if r[1] != [2]int16{} && r[0] != r[1] {
-			t.Errorf("%s: Kafka serves %d to %d, Tidemark %d to %d", kmsg.NameForKey(key), r[0][0], r[0][1]-1, r[1][0], r[1][1]-1)
+			t.Errorf("%s: Kafka serves %d to %d, Tidemark %d to %d",
+				kmsg.NameForKey(key), r[0][0], r[0][1]-1, r[1][0], r[1][1]-1)
 		}
 	}
 	for _, name := range []string{"", "has space", "näme", "ok-1.2"} {
@@ -59,7 +60,7 @@ func (w *world) testApiVersions(t *testing.T) {
 	}
 }
 
-func metadata(version int16, topics []string, autoCreate bool) func(*side) kmsg.Request {
+func metadata(version int16, topics []string, autoCreate bool) request {
 	return func(*side) kmsg.Request {
 		req := kmsg.NewPtrMetadataRequest()
 		req.SetVersion(version)
@@ -92,7 +93,7 @@ func (w *world) testMetadata(t *testing.T) {
 	w.create(t, "one", 3)
 	w.create(t, "two", 1)
 	for v := int16(0); v <= 13; v++ {
-		for name, req := range map[string]func(*side) kmsg.Request{
+		for name, req := range map[string]request{
 			"all":                metadata(v, nil, false),
 			"none":               metadata(v, []string{}, false),
 			"one":                metadata(v, []string{"one"}, false),
@@ -139,7 +140,7 @@ type createCase struct {
 	twice, validate, noVal bool
 }
 
-func (c createCase) request(version int16) func(*side) kmsg.Request {
+func (c createCase) request(version int16) request {
 	return func(*side) kmsg.Request {
 		req := kmsg.NewPtrCreateTopicsRequest()
 		req.SetVersion(version)
@@ -238,7 +239,7 @@ func hideID(_ *side, tree any) any {
 	return tree
 }
 
-func deleteTopic(name string) func(*side) kmsg.Request {
+func deleteTopic(name string) request {
 	return func(*side) kmsg.Request {
 		req := kmsg.NewPtrDeleteTopicsRequest()
 		req.SetVersion(6)
@@ -250,7 +251,7 @@ func deleteTopic(name string) func(*side) kmsg.Request {
 	}
 }
 
-func describeConfigs(version int16, kind kmsg.ConfigResourceType, name string, keys ...string) func(*side) kmsg.Request {
+func describeConfigs(version int16, kind kmsg.ConfigResourceType, name string, keys ...string) request {
 	return func(*side) kmsg.Request {
 		req := kmsg.NewPtrDescribeConfigsRequest()
 		req.SetVersion(version)
@@ -297,11 +298,11 @@ func (w *world) testDescribeConfigs(t *testing.T) {
 		w.same(t, "all brokers", describeConfigs(v, kmsg.ConfigResourceTypeBroker, ""), byName)
 		w.same(t, "type 99", describeConfigs(v, kmsg.ConfigResourceType(99), "x"))
 		w.same(t, "some keys of the broker", describeConfigs(v, kmsg.ConfigResourceTypeBroker, "1", "node.id",
-			"log.retention.ms", "log.retention.hours", "num.partitions", "message.max.bytes", "auto.create.topics.enable"), byName)
+			"log.retention.ms", "log.retention.hours", "num.partitions", "message.max.bytes"), byName)
 	}
 }
 
-func initProducerID(version int16, txn *string, id int64, epoch int16) func(*side) kmsg.Request {
+func initProducerID(version int16, txn *string, id int64, epoch int16) request {
 	return func(*side) kmsg.Request {
 		req := kmsg.NewPtrInitProducerIDRequest()
 		req.SetVersion(version)

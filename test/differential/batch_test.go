@@ -17,9 +17,9 @@ type rec struct {
 	tail       []byte // bytes after the value instead of a header count of 0
 }
 
-// batchSpec is a record batch, valid unless a field says otherwise. The zero value of a number pointer is "as it
+// batch is a record batch, valid unless a field says otherwise. The zero value of a number pointer is "as it
 // should be".
-type batchSpec struct {
+type batch struct {
 	records         []rec
 	baseOffset      int64
 	magic           *int8
@@ -42,7 +42,7 @@ const (
 	headerSize    = 61
 )
 
-func (b batchSpec) encode() []byte {
+func (b batch) encode() []byte {
 	n := int32(len(b.records))
 	var first, largest int64 = -1, -1
 	for i, r := range b.records {

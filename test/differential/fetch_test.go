@@ -10,13 +10,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// fetchSpec is one Fetch; the zero value of a limit is a large one.
+// fetchSpec is one Fetch; newFetch gives one with large limits.
 type fetchSpec struct {
 	topic              string
 	partition          int32
 	offset             int64
 	maxBytes, partMax  int32
-	zeroMax, zeroPart  bool
 	isolation          int8
 	currentEpoch       int32
 	lastFetched        int32
@@ -32,7 +31,7 @@ func newFetch(topic string, offset int64) fetchSpec {
 		maxBytes: 1 << 30, partMax: 1 << 20}
 }
 
-func (f fetchSpec) request(version int16) func(*side) kmsg.Request {
+func (f fetchSpec) request(version int16) request {
 	return func(s *side) kmsg.Request {
 		req := kmsg.NewPtrFetchRequest()
 		req.SetVersion(version)
@@ -97,7 +96,7 @@ func (w *world) testFetch(t *testing.T) {
 	w.create(t, "filled", 3, "retention.ms", "-1")
 	w.fill(t, "filled")
 	for i := range 2 {
-		b := batchSpec{records: some(3 + i)}
+		b := batch{records: some(3 + i)}
 		w.same(t, "second partition", produce(11, "filled", 2, -1, b.encode()))
 	}
 	for name, f := range fetchCases() {

@@ -13,7 +13,7 @@ import (
 func (w *world) fill(t *testing.T, topic string) {
 	t.Helper()
 	for i := range 4 {
-		b := batchSpec{gzip: i == 3}
+		b := batch{gzip: i == 3}
 		for _, d := range []int64{0, 5000, 1000} {
 			b.records = append(b.records, rec{ts: base + int64(i)*3000 + d, key: []byte("k"), value: []byte("value")})
 		}
@@ -30,7 +30,7 @@ type offsetQuery struct {
 	epoch     int32 // current leader epoch, −1 = not given
 }
 
-func listOffsets(version int16, replica int32, isolation int8, topic string, queries ...offsetQuery) func(*side) kmsg.Request {
+func listOffsets(version int16, replica int32, isolation int8, topic string, queries ...offsetQuery) request {
 	return func(*side) kmsg.Request {
 		req := kmsg.NewPtrListOffsetsRequest()
 		req.SetVersion(version)

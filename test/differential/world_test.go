@@ -168,16 +168,19 @@ func (s *side) ask(t *testing.T, req kmsg.Request) kmsg.Response {
 	return resp
 }
 
+// request makes a request for one side: ids differ between them.
+type request func(s *side) kmsg.Request
+
 // change edits a decoded answer, a tree of maps, slices, json.Number, string, bool and nil, before it is compared.
 type change func(s *side, tree any) any
 
-// same sends what request makes for each side and compares the answers. It returns Kafka's, nil when none came.
-func (w *world) same(t *testing.T, name string, request func(s *side) kmsg.Request, changes ...change) kmsg.Response {
+// same sends what ask makes for each side and compares the answers. It returns Kafka's, nil when none came.
+func (w *world) same(t *testing.T, name string, ask request, changes ...change) kmsg.Response {
 	t.Helper()
 	var answers [2]kmsg.Response
 	var trees [2]any
 	for i, s := range w.sides {
-		answers[i] = s.ask(t, request(s))
+		answers[i] = s.ask(t, ask(s))
 		trees[i] = s.tree(t, answers[i])
 		for _, c := range changes {
 			trees[i] = c(s, trees[i])
@@ -190,7 +193,7 @@ func (w *world) same(t *testing.T, name string, request func(s *side) kmsg.Reque
 		return nil // the better of the two: the client learns of it
 	}
 	if d := cmp.Diff(trees[0], trees[1]); d != "" {
-		req := request(w.sides[0])
+		req := ask(w.sides[0])
 		t.Errorf("%s: %s v%d: Tidemark answers otherwise (-Kafka +Tidemark):\n%s",
 			name, kmsg.NameForKey(req.Key()), req.GetVersion(), d)
 	}
@@ -268,7 +271,7 @@ func isDefault(v any) bool {
 }
 
 // answerTimeout is how long an answer may take.
-const answerTimeout = 3 * time.Second
+const answerTimeout = 10 * time.Second
 
 // conn is a connection that speaks frames.
 type conn struct {

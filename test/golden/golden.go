@@ -155,7 +155,8 @@ func (c Case) treePath(tree Tree) string {
 	return filepath.Join(c.Path, string(tree), c.PartitionName())
 }
 
-// Expect returns the path of a file of expect, followed to the case whose file it equals; ok is false when there is none.
+// Expect returns the path of a file of expect, followed to the case whose file it equals; ok is false when there is
+// none.
 func (c Case) Expect(name string) (path string, ok bool) {
 	dir := c.Path
 	if other := c.Info.SameAs[name]; other != "" {

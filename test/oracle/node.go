@@ -24,7 +24,7 @@ const ClusterID = "4L6g3nShT-eMCtK--X86sw"
 
 // NodeOptions say how a node starts. The zero value is a fresh node on free ports.
 type NodeOptions struct {
-	Dir        string            // log.dirs; a new temporary directory when empty; formatted when it has no meta.properties
+	Dir        string            // log.dirs, formatted when it has no meta.properties; a new temporary one when empty
 	Port       int               // of the broker; a free one when 0
 	Properties map[string]string // added to the server's settings, or replacing them; an empty value removes one
 }

@@ -18,7 +18,7 @@ import (
 // classes are the main classes behind Kafka's scripts, the present name first.
 var classes = map[string][]string{
 	"kafka-acls":                 {"org.apache.kafka.tools.AclCommand", "kafka.admin.AclCommand"},
-	"kafka-broker-api-versions":  {"org.apache.kafka.tools.BrokerApiVersionsCommand", "kafka.admin.BrokerApiVersionsCommand"},
+	"kafka-broker-api-versions":  {"org.apache.kafka.tools.BrokerApiVersionsCommand"},
 	"kafka-cluster":              {"org.apache.kafka.tools.ClusterTool"},
 	"kafka-configs":              {"org.apache.kafka.tools.ConfigCommand", "kafka.admin.ConfigCommand"},
 	"kafka-console-consumer":     {"org.apache.kafka.tools.consumer.ConsoleConsumer", "kafka.tools.ConsoleConsumer"},
