@@ -252,7 +252,7 @@ func compareHeaders(t *testing.T, want, got map[string]string) {
 
 // TestGoldenIndexesRebuiltInPlace spoils the indexes of cleanly closed folders: the first look-up makes them anew.
 func TestGoldenIndexesRebuiltInPlace(t *testing.T) {
-	for _, c := range golden.Cases(t, "02-", "03-", "05-", "11-", "12-") {
+	for _, c := range golden.Cases(t, "02-", "03-", "05-", "06-", "11-", "12-") {
 		for _, damage := range []string{"missing", "empty", "zeros", "garbage"} {
 			t.Run(c.Name+"/"+damage, func(t *testing.T) {
 				o := goldenOptions(t, c, golden.Final)
@@ -280,11 +280,12 @@ func TestGoldenIndexesRebuiltInPlace(t *testing.T) {
 	}
 }
 
-// damageIndexes spoils every offset and time index of a folder.
+// damageIndexes spoils every offset and time index of a folder. When they are missing, so are the transaction indexes.
 func damageIndexes(t *testing.T, o Options, damage string) {
 	t.Helper()
 	for name := range files(t, o.FS, o.Dir) {
-		if !strings.HasSuffix(name, segment.IndexSuffix) && !strings.HasSuffix(name, segment.TimeSuffix) {
+		txns := strings.HasSuffix(name, segment.TxnSuffix) && damage == "missing"
+		if !strings.HasSuffix(name, segment.IndexSuffix) && !strings.HasSuffix(name, segment.TimeSuffix) && !txns {
 			continue
 		}
 		path := filepath.Join(o.Dir, name)

@@ -107,6 +107,9 @@ func (l *Log) load() error {
 	}, found.snapshots)
 	segments := l.openSegments(found)
 	l.opened = segments
+	if err := l.recoverUnindexed(segments, found); err != nil {
+		return err
+	}
 	if !l.o.Clean {
 		if segments, err = l.recoverSegments(segments); err != nil {
 			return err
@@ -200,7 +203,7 @@ func (l *Log) findEnd(segments []*segment.Segment) (end, endPos int64, err error
 	if err != nil || damage == nil {
 		return end, endPos, err
 	}
-	r, err := l.recoverSegment(segments[:len(segments)-1], last)
+	r, err := l.recoverSegment(last, segments[:len(segments)-1], segments, true)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -32,7 +32,7 @@ func (l *Log) recoverSegments(segments []*segment.Segment) ([]*segment.Segment, 
 			rest, err := l.setAsideFrom(segments, i)
 			return rest, err
 		}
-		r, err := l.recoverSegment(segments[:i], s)
+		r, err := l.recoverSegment(s, segments[:i], segments, true)
 		if err != nil {
 			return nil, err
 		}
@@ -47,19 +47,39 @@ func (l *Log) recoverSegments(segments []*segment.Segment) ([]*segment.Segment, 
 	return segments, nil
 }
 
-// recoverSegment checks one segment and builds its indexes anew, with the state of producers as it was at its start.
-func (l *Log) recoverSegment(before []*segment.Segment, s *segment.Segment) (segment.Recovered, error) {
+// recoverUnindexed builds the indexes of the segments that have no .index file, also after a clean stop: with it, the
+// transaction index is gone too, and readers would take aborted records for good ones. Damage in such a segment is
+// reported, and stays.
+func (l *Log) recoverUnindexed(segments []*segment.Segment, found *listing) error {
+	for i, s := range segments {
+		if found.present[s.BaseOffset()]&segment.HasIndex != 0 {
+			continue
+		}
+		r, err := l.recoverSegment(s, segments[:i], segments[:i], false)
+		if err != nil {
+			return err
+		}
+		if r.Damage != nil {
+			l.o.Logger.Error("damage in a segment whose indexes were built anew", "error", r.Damage)
+		}
+	}
+	return nil
+}
+
+// recoverSegment checks one segment and builds its indexes anew, with the state of producers as it was at its start:
+// that comes from the segments before. all are those that the log is known to have.
+func (l *Log) recoverSegment(s *segment.Segment, before, all []*segment.Segment, strict bool) (segment.Recovered, error) {
 	l.o.Logger.Info("recover segment", "segment", s.BaseOffset())
 	l.o.Metrics.SegmentsRecovered.Add(1)
 	producers := producerstate.New(producerstate.Options{
 		FS: l.o.FS, Dir: l.Dir(), Topic: l.o.Topic, Partition: l.o.Partition,
 		ExpirationMs: l.o.ProducerIDExpirationMs, Logger: l.o.Logger,
 	}, l.producers.Snapshots())
-	replay := replayer{log: l, producers: producers}
+	replay := replayer{log: l, producers: producers, marks: lastBases(all)}
 	if err := replay.load(before, l.o.StartOffset, s.BaseOffset()); err != nil {
 		return segment.Recovered{}, err
 	}
-	r, err := s.Recover(func(h record.Header, entry func() ([]byte, error)) error {
+	r, err := s.Recover(strict, func(h record.Header, entry func() ([]byte, error)) error {
 		if h.Magic < 2 {
 			return nil
 		}
@@ -218,128 +238,6 @@ func (l *Log) setAsideAll(segments []*segment.Segment) ([]*segment.Segment, erro
 		return nil, err
 	}
 	return rest, l.producers.TruncateFully(l.o.StartOffset)
-}
-
-// replayer feeds batches of the log to a producer state.
-type replayer struct {
-	log       *Log
-	producers *producerstate.Manager
-}
-
-// batch takes in one batch. An aborted transaction that it ends goes into the index of s, unless s is nil.
-func (r *replayer) batch(h record.Header, entry func() ([]byte, error), s *segment.Segment) error {
-	if !h.HasProducerID() {
-		r.producers.SetEndOffset(h.NextOffset())
-		return nil
-	}
-	var data []byte
-	if h.IsControl() {
-		var err error
-		if data, err = entry(); err != nil {
-			return err
-		}
-	}
-	b, err := producerBatch(h, data)
-	if err != nil {
-		return &record.CorruptError{Pos: -1, Offset: h.BaseOffset, Reason: err.Error()}
-	}
-	done, lastStable, err := r.producers.Replay(b)
-	if err != nil {
-		return &record.CorruptError{Pos: -1, Offset: h.BaseOffset, Reason: err.Error()}
-	}
-	if done != nil && done.Aborted && s != nil {
-		return s.AppendAborted(abortedTxn(*done, lastStable))
-	}
-	return nil
-}
-
-// load makes the state fit the end offset end, from the newest snapshot on, and takes a snapshot there.
-func (r *replayer) load(segments []*segment.Segment, start, end int64) error {
-	if err := r.producers.TruncateAndReload(start, end, r.log.now()); err != nil {
-		return err
-	}
-	v := view{segments: segments}
-	for i := max(v.floor(r.producers.EndOffset()), 0); i < len(segments); i++ {
-		if segments[i].BaseOffset() >= end || r.producers.EndOffset() >= end {
-			break
-		}
-		if err := r.segment(segments, i, start, end); err != nil {
-			return err
-		}
-	}
-	r.producers.SetEndOffset(end)
-	_, _, err := r.producers.Snapshot(true)
-	return err
-}
-
-// segment replays the batches of segment i in [what the state covers, end). Damage ends it, as it ended the log for
-// Kafka.
-func (r *replayer) segment(segments []*segment.Segment, i int, start, end int64) error {
-	s := segments[i]
-	from := max(s.BaseOffset(), r.producers.EndOffset(), start)
-	r.producers.SetEndOffset(from)
-	if i >= len(segments)-2 { // Kafka: a snapshot at the start of the last two segments spares a later truncation the scan
-		if from == s.BaseOffset() {
-			if _, _, err := r.producers.Snapshot(true); err != nil {
-				return err
-			}
-		}
-	}
-	size, err := s.Size()
-	if err != nil {
-		return err
-	}
-	err = s.Batches(from, size, func(h record.Header, entry func() ([]byte, error)) error {
-		if h.BaseOffset >= end {
-			return io.EOF
-		}
-		if h.Magic < 2 {
-			return nil
-		}
-		return r.batch(h, entry, nil)
-	})
-	if errors.As(err, new(*record.CorruptError)) {
-		r.log.o.Logger.Warn("producer state: pass over the rest of a damaged segment",
-			"segment", s.BaseOffset(), "error", err)
-		return nil
-	}
-	if err == io.EOF {
-		return nil
-	}
-	return err
-}
-
-// loadProducers brings the producer state to the log end offset and takes a snapshot there.
-//
-// Kafka: without any snapshot after a clean stop, the log is of an old version and the state is taken as empty.
-func (l *Log) loadProducers(end int64) error {
-	v := l.view.Load()
-	var bases []int64
-	for _, s := range v.segments {
-		bases = append(bases, s.BaseOffset())
-	}
-	if err := l.producers.RemoveStraySnapshots(bases); err != nil {
-		return err
-	}
-	if _, ok := l.producers.LatestSnapshot(); !ok && l.o.Clean {
-		return l.emptySnapshots(bases, end)
-	}
-	replay := replayer{log: l, producers: l.producers}
-	if err := replay.load(v.segments, l.StartOffset(), end); err != nil {
-		return err
-	}
-	l.refreshFirstUnstable()
-	return nil
-}
-
-func (l *Log) emptySnapshots(bases []int64, end int64) error {
-	for _, offset := range append(bases[max(len(bases)-2, 0):], end) {
-		l.producers.SetEndOffset(offset)
-		if _, _, err := l.producers.Snapshot(true); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // TopicID is the id in partition.metadata; all zero when there is none.

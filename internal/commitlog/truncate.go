@@ -107,8 +107,9 @@ func (l *Log) afterTruncation(offset int64) error {
 	l.start.Store(min(l.StartOffset(), offset))
 	l.recoveryPoint.Store(min(l.RecoveryPoint(), offset))
 	l.highWatermark.Store(min(l.highWatermark.Load(), offset))
-	replay := replayer{log: l, producers: l.producers}
-	if err := replay.load(l.view.Load().segments, l.StartOffset(), offset); err != nil {
+	segments := l.view.Load().segments
+	replay := replayer{log: l, producers: l.producers, marks: lastBases(segments)}
+	if err := replay.load(segments, l.StartOffset(), offset); err != nil {
 		return err
 	}
 	l.refreshFirstUnstable()

@@ -15,20 +15,24 @@ type Recovered struct {
 	Damage     error // why the scan stopped before the end of the file: *record.CorruptError; nil when it did not
 }
 
-// Recover reads every batch, checks it and builds the indexes anew. It stops at the first batch that is incomplete,
-// has a wrong checksum or does not follow the one before, and at what each refuses with a *record.CorruptError.
-// It does not cut the log: [Segment.Cut] does. each gets every good batch, in order; entry reads its bytes.
-func (s *Segment) Recover(each func(h record.Header, entry func() ([]byte, error)) error) (Recovered, error) {
+// Each is called for every batch of a recovery, in order; entry reads its bytes. A *record.CorruptError ends the
+// recovery there, another error makes it fail.
+type Each func(h record.Header, entry func() ([]byte, error)) error
+
+// Recover reads every batch and builds the indexes anew. It stops at the first bytes that are no batch; when it is
+// strict, also at the first batch that has a wrong checksum or does not follow the one before. It does not cut the
+// log: [Segment.Cut] does.
+func (s *Segment) Recover(strict bool, each Each) (Recovered, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.recoverLocked(each)
+	r, err := s.recoverLocked(strict, each)
 	if err != nil {
 		return r, fmt.Errorf("recover segment %020d: %w", s.base, err)
 	}
 	return r, nil
 }
 
-func (s *Segment) recoverLocked(each func(record.Header, func() ([]byte, error)) error) (Recovered, error) {
+func (s *Segment) recoverLocked(strict bool, each Each) (Recovered, error) {
 	r := Recovered{NextOffset: s.base}
 	f := s.filesLocked()
 	size, err := f.log.Size()
@@ -47,7 +51,7 @@ func (s *Segment) recoverLocked(each func(record.Header, func() ([]byte, error))
 	}
 	sc := s.scan(0, size)
 	defer sc.close()
-	err = s.recoverBatches(&sc, &r, b, each)
+	err = s.recoverBatches(&sc, &r, b, strict, each)
 	if errors.As(err, new(*record.CorruptError)) {
 		r.Damage, err = err, nil
 	}
@@ -63,16 +67,18 @@ func (s *Segment) recoverLocked(each func(record.Header, func() ([]byte, error))
 	return r, nil
 }
 
-func (s *Segment) recoverBatches(
-	sc *scanner, r *Recovered, b *build, each func(record.Header, func() ([]byte, error)) error,
-) error {
+func (s *Segment) recoverBatches(sc *scanner, r *Recovered, b *build, strict bool, each Each) error {
 	for sc.next() {
-		good, err := sc.ValidCRC()
-		if err != nil {
-			return err
-		}
-		if reason := s.fault(sc.h, r.NextOffset, good); reason != "" {
-			return &record.CorruptError{File: sc.File, Pos: sc.Pos(), Offset: sc.h.BaseOffset, Reason: reason}
+		if strict {
+			good, err := sc.ValidCRC()
+			if err != nil {
+				return err
+			}
+			if reason := s.fault(sc.h, r.NextOffset, good); reason != "" {
+				return &record.CorruptError{File: sc.File, Pos: sc.Pos(), Offset: sc.h.BaseOffset, Reason: reason}
+			}
+		} else if !s.CanHold(sc.h.LastOffset) {
+			continue
 		}
 		if err := each(sc.h, sc.Batch); err != nil {
 			return err

@@ -1,0 +1,142 @@
+package commitlog
+
+import (
+	"errors"
+	"io"
+	"slices"
+
+	"tidemark/internal/producerstate"
+	"tidemark/internal/segment"
+	"tidemark/record"
+)
+
+// replayer feeds batches of the log to a producer state.
+type replayer struct {
+	log       *Log
+	producers *producerstate.Manager
+	marks     []int64 // base offsets at which it takes a snapshot in passing
+}
+
+// lastBases are the base offsets of the last two segments: Kafka takes snapshots there, which spare a truncation soon
+// after the scan of all.
+func lastBases(segments []*segment.Segment) []int64 {
+	var out []int64
+	for _, s := range segments[max(len(segments)-2, 0):] {
+		out = append(out, s.BaseOffset())
+	}
+	return out
+}
+
+// batch takes in one batch. An aborted transaction that it ends goes into the index of s, unless s is nil.
+func (r *replayer) batch(h record.Header, entry func() ([]byte, error), s *segment.Segment) error {
+	if !h.HasProducerID() {
+		r.producers.SetEndOffset(h.NextOffset())
+		return nil
+	}
+	var data []byte
+	if h.IsControl() {
+		var err error
+		if data, err = entry(); err != nil {
+			return err
+		}
+	}
+	b, err := producerBatch(h, data)
+	if err != nil {
+		return &record.CorruptError{Pos: -1, Offset: h.BaseOffset, Reason: err.Error()}
+	}
+	done, lastStable, err := r.producers.Replay(b)
+	if err != nil {
+		return &record.CorruptError{Pos: -1, Offset: h.BaseOffset, Reason: err.Error()}
+	}
+	if done != nil && done.Aborted && s != nil {
+		return s.AppendAborted(abortedTxn(*done, lastStable))
+	}
+	return nil
+}
+
+// load makes the state fit the end offset end, from the newest snapshot on, and takes a snapshot there.
+func (r *replayer) load(segments []*segment.Segment, start, end int64) error {
+	if err := r.producers.TruncateAndReload(start, end, r.log.now()); err != nil {
+		return err
+	}
+	v := view{segments: segments}
+	for i := max(v.floor(r.producers.EndOffset()), 0); i < len(segments); i++ {
+		if segments[i].BaseOffset() >= end || r.producers.EndOffset() >= end {
+			break
+		}
+		if err := r.segment(segments, i, start, end); err != nil {
+			return err
+		}
+	}
+	r.producers.SetEndOffset(end)
+	_, _, err := r.producers.Snapshot(true)
+	return err
+}
+
+// segment replays the batches of segment i in [what the state covers, end). Damage ends it, as it ended the log for
+// Kafka.
+func (r *replayer) segment(segments []*segment.Segment, i int, start, end int64) error {
+	s := segments[i]
+	from := max(s.BaseOffset(), r.producers.EndOffset(), start)
+	r.producers.SetEndOffset(from)
+	if from == s.BaseOffset() && slices.Contains(r.marks, from) {
+		if _, _, err := r.producers.Snapshot(true); err != nil {
+			return err
+		}
+	}
+	size, err := s.Size()
+	if err != nil {
+		return err
+	}
+	err = s.Batches(from, size, func(h record.Header, entry func() ([]byte, error)) error {
+		if h.BaseOffset >= end {
+			return io.EOF
+		}
+		if h.Magic < 2 {
+			return nil
+		}
+		return r.batch(h, entry, nil)
+	})
+	if errors.As(err, new(*record.CorruptError)) {
+		r.log.o.Logger.Warn("producer state: pass over the rest of a damaged segment",
+			"segment", s.BaseOffset(), "error", err)
+		return nil
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// loadProducers brings the producer state to the log end offset and takes a snapshot there.
+//
+// Kafka: without any snapshot after a clean stop, the log is of an old version and the state is taken as empty.
+func (l *Log) loadProducers(end int64) error {
+	v := l.view.Load()
+	var bases []int64
+	for _, s := range v.segments {
+		bases = append(bases, s.BaseOffset())
+	}
+	if err := l.producers.RemoveStraySnapshots(bases); err != nil {
+		return err
+	}
+	if _, ok := l.producers.LatestSnapshot(); !ok && l.o.Clean {
+		return l.emptySnapshots(bases, end)
+	}
+	replay := replayer{log: l, producers: l.producers, marks: lastBases(v.segments)}
+	if err := replay.load(v.segments, l.StartOffset(), end); err != nil {
+		return err
+	}
+	l.refreshFirstUnstable()
+	return nil
+}
+
+func (l *Log) emptySnapshots(bases []int64, end int64) error {
+	for _, offset := range append(bases[max(len(bases)-2, 0):], end) {
+		l.producers.SetEndOffset(offset)
+		if _, _, err := l.producers.Snapshot(true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
