@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
-	"testing"
 	"time"
 
 	"tidemark/record"
@@ -111,6 +110,12 @@ func (l *memLog) Watch(moved func()) (stop func()) {
 	}
 }
 
+// tester is what testing.T and rapid.T have in common.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+}
+
 // machinery is a clock, timers and an executor that the test turns by hand.
 type machinery struct {
 	now    time.Time
@@ -153,7 +158,7 @@ func (m *machinery) step() bool {
 }
 
 // settle runs all tasks.
-func (m *machinery) settle(t testing.TB) {
+func (m *machinery) settle(t tester) {
 	t.Helper()
 	for range 100_000 {
 		if !m.step() {
@@ -164,7 +169,7 @@ func (m *machinery) settle(t testing.TB) {
 }
 
 // pass lets time pass, with all that is due in it.
-func (m *machinery) pass(t testing.TB, d time.Duration) {
+func (m *machinery) pass(t tester, d time.Duration) {
 	t.Helper()
 	until := m.now.Add(d)
 	for range 100_000 {
