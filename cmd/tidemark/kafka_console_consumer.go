@@ -349,10 +349,8 @@ func (o *consumerOptions) newFormatter(env *cli.Env) (formatter, error) {
 	if err != nil {
 		return formatter{}, cli.Usagef("%s", err)
 	}
-	switch class {
-	case formatterPackage + "DefaultMessageFormatter", formatterPackage + "LoggingMessageFormatter",
-		formatterPackage + "NoOpMessageFormatter":
-	default:
+	name, ok := strings.CutPrefix(class, formatterPackage)
+	if !ok || !knownFormatter(name) {
 		return formatter{}, cli.Usagef("%s", class)
 	}
 	if o.property.Has() && o.formatterProperty.Has() {
@@ -375,17 +373,24 @@ func (o *consumerOptions) newFormatter(env *cli.Env) (formatter, error) {
 	for key, option := range map[string]*cli.Option{
 		"key.deserializer": o.keyDeserializer, "value.deserializer": o.valueDeserializer,
 	} {
-		name, err := option.Value()
+		deserializer, err := option.Value()
 		if err != nil {
 			return formatter{}, cli.Usagef("%s", err)
 		}
-		if name != "" {
-			p[key] = name
+		if deserializer != "" {
+			p[key] = deserializer
 		}
 	}
 	p.Merge(cli.KeyValues(o.formatterProperty.Values()))
-	if strings.HasSuffix(class, ".NoOpMessageFormatter") {
-		return formatter{silent: true}, nil
+	if internal, ok := internalFormatters[name]; ok {
+		return formatter{internal: internal}, nil
 	}
 	return configuredFormatter(env, p), nil
+}
+
+// knownFormatter reports whether a class of Kafka's own is here; the one that also logs
+// shows the same.
+func knownFormatter(name string) bool {
+	_, internal := internalFormatters[name]
+	return internal || name == "DefaultMessageFormatter" || name == "LoggingMessageFormatter"
 }

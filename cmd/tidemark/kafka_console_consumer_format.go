@@ -2,21 +2,25 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/cmd/internal/cli"
+	"tidemark/cmd/internal/recordjson"
 	"tidemark/record"
 )
 
 // formatter shows records as Kafka's DefaultMessageFormatter does.
 type formatter struct {
-	silent                                                     bool // show nothing at all
+	internal func(out io.Writer, r *kgo.Record) error // shows the record, when not nil; the rest then is not used
+
 	timestamp, partition, offset, delivery, epoch, headers     bool
 	key, value                                                 bool
 	keySeparator, lineSeparator, headersSeparator, nullLiteral string
@@ -25,6 +29,39 @@ type formatter struct {
 
 // deserializer reads bytes and gives their text as Java's toString would.
 type deserializer func(data []byte) (string, error)
+
+// internalFormatters are Kafka's other formatters, by class name.
+var internalFormatters = map[string]func(io.Writer, *kgo.Record) error{
+	"NoOpMessageFormatter":           func(io.Writer, *kgo.Record) error { return nil },
+	"OffsetsMessageFormatter":        coordinatorFormatter(recordjson.GroupTopic, 0, 1),
+	"GroupMetadataMessageFormatter":  coordinatorFormatter(recordjson.GroupTopic, 2),
+	"TransactionLogMessageFormatter": coordinatorFormatter(recordjson.TransactionTopic),
+}
+
+// coordinatorFormatter shows records of a coordinator's topic as JSON, without a line
+// end, as Kafka does. Only records of the types given are shown, of all types when none.
+func coordinatorFormatter(topic recordjson.Topic, types ...int16) func(io.Writer, *kgo.Record) error {
+	return func(out io.Writer, r *kgo.Record) error {
+		if r.Key == nil {
+			return nil
+		}
+		rec, err := recordjson.Coordinator(topic, r.Key, r.Value)
+		var unknown *recordjson.UnknownTypeError
+		switch {
+		case errors.As(err, &unknown):
+			return nil
+		case err != nil:
+			return cli.Fail("java.lang.RuntimeException", "Could not read record at offset %d due to: %s", r.Offset, err)
+		case len(types) > 0 && !slices.Contains(types, rec.Type):
+			return nil
+		}
+		value := "null"
+		if !rec.Deleted {
+			value = fmt.Sprintf(`{"version":%d,"data":%s}`, rec.Version, rec.Value)
+		}
+		return text(out, fmt.Sprintf(`{"key":{"type":%d,"data":%s},"value":%s}`, rec.Type, rec.Key, value))
+	}
+}
 
 func configuredFormatter(env *cli.Env, p cli.Properties) formatter {
 	isTrue := func(key, def string) bool { return strings.EqualFold(strings.TrimSpace(p.Get(key, def)), "true") }
@@ -129,8 +166,8 @@ func uuidText(b []byte) (string, error) {
 // write shows one record. It fails with a Failure when a field cannot be read, after
 // what stands before it was written; an output that fails is found by the caller.
 func (f formatter) write(out io.Writer, r *kgo.Record) error {
-	if f.silent {
-		return nil
+	if f.internal != nil {
+		return f.internal(out, r)
 	}
 	columns := []struct {
 		wanted bool

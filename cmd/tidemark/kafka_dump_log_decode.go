@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"tidemark/cmd/internal/cli"
+	"tidemark/cmd/internal/recordjson"
 	"tidemark/record"
 )
 
@@ -34,9 +36,17 @@ func (d *dumper) printContent(r *record.Record) error {
 
 // decoder picks the decoder that the options ask for.
 func (o *dumpOptions) decoder() (recordDecoder, error) {
-	for _, later := range []*cli.Option{o.offsets, o.transactions, o.cluster, o.remote, o.share} {
-		if later.Has() {
-			return nil, cli.Fail("java.lang.UnsupportedOperationException", "--%s is not available in this tool", later.Name)
+	switch {
+	case o.offsets.Has():
+		return coordinatorDecoder(recordjson.GroupTopic), nil
+	case o.transactions.Has():
+		return coordinatorDecoder(recordjson.TransactionTopic), nil
+	case o.cluster.Has():
+		return decodeMetadata, nil
+	}
+	for _, missing := range []*cli.Option{o.remote, o.share} {
+		if missing.Has() {
+			return nil, cli.Fail("java.lang.UnsupportedOperationException", "--%s is not available in this tool", missing.Name)
 		}
 	}
 	value, err := fieldDecoder(o.valueDecoder)
@@ -54,6 +64,44 @@ func (o *dumpOptions) decoder() (recordDecoder, error) {
 		v, err = optional(r.Value, value)
 		return k, v, err
 	}, nil
+}
+
+func decodeMetadata(r *record.Record) (key, value *string, err error) {
+	text, err := recordjson.Metadata(r.Value)
+	if err != nil {
+		text = fmt.Sprintf("Error at %d, skipping. %s", r.Offset, err)
+	}
+	return nil, &text, nil
+}
+
+// coordinatorDecoder shows the records of a coordinator's topic.
+func coordinatorDecoder(topic recordjson.Topic) recordDecoder {
+	return func(r *record.Record) (key, value *string, err error) {
+		if r.Key == nil {
+			return nil, nil, cli.Fail("java.lang.RuntimeException", "Failed to decode message at offset %d using the "+
+				"specified decoder (message had a missing key)", r.Offset)
+		}
+		rec, err := recordjson.Coordinator(topic, r.Key, r.Value)
+		var unknown *recordjson.UnknownTypeError
+		var text string
+		switch {
+		case errors.As(err, &unknown):
+			text = fmt.Sprintf("Unknown record type %d at offset %d, skipping.", unknown.Type, r.Offset)
+			return &text, nil, nil
+		case err != nil:
+			text = fmt.Sprintf("Error at offset %d, skipping. %s", r.Offset, err)
+			return &text, nil, nil
+		}
+		if topic == recordjson.GroupTopic {
+			recordjson.OpenProtocol(&rec)
+		}
+		text = fmt.Sprintf(`{"type":"%d","data":%s}`, rec.Type, rec.Key)
+		shown := "<DELETE>"
+		if !rec.Deleted {
+			shown = fmt.Sprintf(`{"version":"%d","data":%s}`, rec.Version, rec.Value)
+		}
+		return &text, &shown, nil
+	}
 }
 
 func optional(data []byte, decode func([]byte) (string, error)) (*string, error) {

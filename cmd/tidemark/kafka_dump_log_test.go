@@ -15,16 +15,20 @@ import (
 
 // dumpFlags are the options with which each golden output was made.
 var dumpFlags = map[string][]string{
-	"dump-log.txt":          {"--deep-iteration", "--print-data-log"},
-	"dump-log-t-a-0.txt":    {"--deep-iteration", "--print-data-log"},
-	"dump-log-t-b-0.txt":    {"--deep-iteration", "--print-data-log"},
-	"dump-log-shallow.txt":  {},
-	"dump-index.txt":        {},
-	"dump-timeindex.txt":    {},
-	"dump-txnindex.txt":     {},
-	"dump-snapshot.txt":     {},
-	"dump-index-sanity.txt": {"--index-sanity-check"},
-	"dump-verify-index.txt": {"--verify-index-only"},
+	"dump-log.txt":                  {"--deep-iteration", "--print-data-log"},
+	"dump-log-t-a-0.txt":            {"--deep-iteration", "--print-data-log"},
+	"dump-log-t-b-0.txt":            {"--deep-iteration", "--print-data-log"},
+	"dump-log-shallow.txt":          {},
+	"dump-index.txt":                {},
+	"dump-timeindex.txt":            {},
+	"dump-txnindex.txt":             {},
+	"dump-snapshot.txt":             {},
+	"dump-bootstrap-checkpoint.txt": {"--cluster-metadata-decoder"},
+	"dump-cluster-metadata.txt":     {"--cluster-metadata-decoder"},
+	"dump-consumer-offsets.txt":     {"--offsets-decoder"},
+	"dump-transaction-state.txt":    {"--transaction-log-decoder"},
+	"dump-index-sanity.txt":         {"--index-sanity-check"},
+	"dump-verify-index.txt":         {"--verify-index-only"},
 }
 
 // TestDumpLogGolden compares every golden output of the dump tool, of sound and of

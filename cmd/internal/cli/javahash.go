@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
+
+	"tidemark/internal/wire"
 )
 
 // HashOrder sorts items in place into the order in which a java.util.HashMap with
@@ -36,14 +37,8 @@ func HashOrderBy[T any](items []T, capacity int, hash func(T) uint32) {
 	slices.SortStableFunc(items, func(a, b T) int { return cmp.Compare(bucket(a), bucket(b)) })
 }
 
-// JavaHash is String.hashCode: over UTF-16 units.
-func JavaHash(s string) uint32 {
-	var h uint32
-	for _, unit := range utf16.Encode([]rune(s)) {
-		h = 31*h + uint32(unit)
-	}
-	return h
-}
+// JavaHash is String.hashCode.
+func JavaHash(s string) uint32 { return uint32(wire.JavaHash(s)) }
 
 // JavaDouble is the text of Double.toString.
 func JavaDouble(d float64) string { return javaFloat(d, 64) }
