@@ -37,7 +37,7 @@ type Options struct {
 	// at once.
 	After func(delay time.Duration, task func())
 	// Failed is called at most once, with the first error of the disk that an append, a flush, a roll or a
-	// truncation met; may be nil.
+	// truncation met. The log is locked then: it must not be called from there. May be nil.
 	Failed func(error)
 
 	Metrics *Metrics // nil: not counted

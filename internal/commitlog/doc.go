@@ -16,8 +16,8 @@
 //
 // Concurrency: all methods of [Log] may be called at any time by any goroutine.
 // Locks, in the order in which they are taken: Log.flushMu, Log.mu, maxima.mu,
-// then those of the packages below. Callbacks of [Options] are called without
-// Log.mu, except Clock and Rand.
+// then those of the packages below. Options.Background and Options.After are
+// called without a lock; Clock, Rand and Failed may be called with one.
 //
 // Durability: an append reaches the page cache. Flush, Close, the background
 // flush of rolled segments and flush.messages make it durable; what is below

@@ -188,6 +188,8 @@ func (l *Log) moveStart(offset int64) error {
 		return nil
 	}
 	l.start.Store(offset)
+	l.recoveryPoint.Store(max(l.RecoveryPoint(), offset))
+	l.highWatermark.Store(max(l.highWatermark.Load(), offset))
 	l.epochs.TruncateFromStart(offset)
 	if err := l.epochs.Flush(); err != nil {
 		return err

@@ -132,3 +132,9 @@ func (l *Log) traceIn(s *segment.Segment, offset int64, found segment.Location) 
 	t.BytesScanned = sc.BytesRead()
 	return t, errors.Join(sc.Err(), offsets.Close())
 }
+
+// ProducerBatch is the part of a batch that producer state needs to know. entry is read of control batches only. The
+// error tells of a control batch whose record makes no sense.
+func ProducerBatch(h record.Header, entry []byte) (producerstate.Batch, error) {
+	return producerBatch(h, entry)
+}
