@@ -107,7 +107,8 @@ func (c *checker) frame(b []byte) (record.Batch, error) {
 		return nil, c.corrupt(b)
 	}
 	if c.opts.Origin == OriginRaft && batch.LeaderEpoch() != c.opts.LeaderEpoch {
-		return nil, reject(ErrInvalidRecord, "Append from Raft leader did not set the batch epoch correctly")
+		return nil, reject(ErrInvalidRecord, "Append from Raft leader did not set the batch epoch correctly, "+
+			"expected %d but the batch has %d", c.opts.LeaderEpoch, batch.LeaderEpoch())
 	}
 	if c.opts.Origin == OriginClient && batch.BaseOffset() != 0 {
 		return nil, reject(ErrInvalidRecord,
@@ -115,7 +116,7 @@ func (c *checker) frame(b []byte) (record.Batch, error) {
 	}
 	if c.opts.Origin != OriginRaft && len(batch) > int(c.cfg.MaxMessageBytes) {
 		return nil, reject(ErrMessageTooLarge, "The record batch size in the append to %s is %d bytes "+
-			"which exceeds the maximum configured value of %d.", c.name, len(batch), c.cfg.MaxMessageBytes)
+			"which exceeds the maximum configured value of %d).", c.name, len(batch), c.cfg.MaxMessageBytes)
 	}
 	if !batch.ValidCRC() {
 		return nil, c.corrupt(b)

@@ -95,7 +95,7 @@ func TestRefusals(t *testing.T) {
 		{"base offset", nil, with(kv(0, k), put64(0, 7)),
 			invalidRecord("The baseOffset of the record batch in the append to T-0 should be 0, but it is 7")},
 		{"too large", limit(50), kv(0, k), &AppendError{Reason: ErrMessageTooLarge,
-			Text: "The record batch size in the append to T-0 is 70 bytes which exceeds the maximum configured value of 50."}},
+			Text: "The record batch size in the append to T-0 is 70 bytes which exceeds the maximum configured value of 50)."}},
 		{"checksum", nil, func() []byte { b := kv(0, k); b[17], b[18], b[19], b[20] = 0, 0, 0, 1; return b }(),
 			&AppendError{Reason: ErrCorruptMessage, Text: "Record is corrupt (stored crc = 1) in topic partition T-0."}},
 		{"short header", nil, []byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x14\x00\x00\x00\x00\x02\x00\x00\x00\x09" +
