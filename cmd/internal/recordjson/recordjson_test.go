@@ -60,13 +60,17 @@ func TestCoordinatorErrors(t *testing.T) {
 }
 
 func TestMetadataErrors(t *testing.T) {
-	for text, value := range map[string][]byte{
-		"Unknown metadata id 77": {1, 77, 0},
-		"Could not deserialize metadata record due to unknown frame version 2(only frame version 1 is supported)": {2, 2, 0},
-		"Found 1 byte(s) of garbage after NoOpRecord":                                                             {1, 20, 0, 0, 9},
+	for _, test := range []struct {
+		value []byte
+		want  string
+	}{
+		{[]byte{1, 77, 0}, "Unknown metadata id 77"},
+		{[]byte{2, 2, 0}, "Could not deserialize metadata record due to unknown frame version 2(only frame version 1 is " +
+			"supported)"},
+		{[]byte{1, 20, 0, 0, 9}, "Found 1 byte(s) of garbage after NoOpRecord"},
 	} {
-		if _, err := Metadata(value); err == nil || err.Error() != text {
-			t.Errorf("%x: %v, want %q", value, err, text)
+		if _, err := Metadata(test.value); err == nil || err.Error() != test.want {
+			t.Errorf("%x: %v, want %q", test.value, err, test.want)
 		}
 	}
 	if _, err := Metadata([]byte{1, 2, 9}); !errors.Is(err, ErrVersion) {

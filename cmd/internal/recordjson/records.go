@@ -15,8 +15,8 @@ import (
 func Metadata(value []byte) (string, error) {
 	r := wire.NewReader(value)
 	if frame := r.Uvarint(); frame != 1 && r.Err() == nil {
-		return "", fmt.Errorf("Could not deserialize metadata record due to unknown frame version %d(only frame version 1 is "+
-			"supported)", frame)
+		return "", fmt.Errorf("Could not deserialize metadata record due to unknown frame version %d(only frame version 1 "+
+			"is supported)", frame)
 	}
 	kind, version := int16(r.Uvarint()), int16(r.Uvarint())
 	if r.Err() != nil {
