@@ -40,6 +40,11 @@ func (a *API) produce(c *call) {
 		a.malformed(c, err)
 		return
 	}
+	admitted, err := a.admitTransaction(c, &request)
+	if err != nil {
+		a.acknowledge(c, &request, a.refuseProduce(c, &request, err), nil, true)
+		return
+	}
 	response := &protocol.ProduceResponse{Topics: make([]protocol.ProduceTopicResponse, len(request.Topics))}
 	var appended []produced
 	failed := false
@@ -47,7 +52,7 @@ func (a *API) produce(c *call) {
 		response.Topics[i] = protocol.ProduceTopicResponse{Name: topic.Name, ID: topic.ID,
 			Partitions: make([]protocol.ProducePartitionResponse, len(topic.Partitions))}
 		for j := range topic.Partitions {
-			one := a.producePartition(c, &request, topic, &topic.Partitions[j])
+			one := a.producePartition(c, &request, topic, &topic.Partitions[j], admitted[partitionAt{i, j}])
 			response.Topics[i].Partitions[j] = *one.answer
 			one.answer = &response.Topics[i].Partitions[j]
 			failed = failed || one.answer.ErrorCode != none
@@ -109,7 +114,7 @@ func refusedProduce(index int32, errorCode int16) protocol.ProducePartitionRespo
 }
 
 func (a *API) producePartition(c *call, request *protocol.ProduceRequest, topic protocol.ProduceTopic,
-	in *protocol.ProducePartition) produced {
+	in *protocol.ProducePartition, admitted admission) produced {
 	refuse := func(err error) produced {
 		answer := refusedProduce(in.Index, a.failed(c, err))
 		describeRefusal(&answer, err, commitlog.AppendInfo{LogStartOffset: -1})
@@ -132,13 +137,20 @@ func (a *API) producePartition(c *call, request *protocol.ProduceRequest, topic 
 	if isInternal(p.Topic) && c.caller.ClientID != adminClientID {
 		return refuse(kerr.InvalidTopicException)
 	}
-	return a.appendBatch(c, request, p, batch, in.Index)
+	if admitted.err != nil {
+		refused := refuse(admitted.err)
+		if admitted.text != "" {
+			refused.answer.ErrorMessage = &admitted.text
+		}
+		return refused
+	}
+	return a.appendBatch(c, request, p, batch, in.Index, admitted.verification)
 }
 
 func (a *API) appendBatch(c *call, request *protocol.ProduceRequest, p *replica.Partition, batch []byte,
-	index int32) produced {
+	index int32, verification *replica.Verification) produced {
 	info, err := p.Append(batch, replica.AppendOptions{Origin: commitlog.OriginClient,
-		AllInSync: request.Acks == acksAll, LeaderEpoch: replica.NoEpoch})
+		AllInSync: request.Acks == acksAll, LeaderEpoch: replica.NoEpoch, Verification: verification})
 	if err != nil {
 		answer := refusedProduce(index, a.failed(c, err))
 		describeRefusal(&answer, err, info)

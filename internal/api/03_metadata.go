@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -44,10 +45,55 @@ func (a *API) metadata(c *call, request *kmsg.MetadataRequest) kmsg.Response {
 			return a.refuseMetadata(c, request, err)
 		}
 	}
-	for _, t := range request.Topics {
-		response.Topics = append(response.Topics, a.askedTopic(c, request, image, t))
-	}
+	a.addAskedTopics(c, request, image, response)
 	return response
+}
+
+// addAskedTopics answers for each topic asked for, once. As soon as one is asked for by its id, names do not count.
+// Order: unknown ids, topics there are, topics there are not.
+func (a *API) addAskedTopics(c *call, request *kmsg.MetadataRequest, image *metadata.Image,
+	response *kmsg.MetadataResponse) {
+	byID := slices.ContainsFunc(request.Topics, func(t kmsg.MetadataRequestTopic) bool { return t.TopicID != [16]byte{} })
+	var missing []kmsg.MetadataResponseTopic
+	var found []*metadata.Topic
+	seen := map[topicKey]bool{}
+	for _, t := range request.Topics {
+		if byID && t.TopicID == [16]byte{} {
+			continue
+		}
+		key := topicKey{id: t.TopicID}
+		var topic *metadata.Topic
+		if byID {
+			topic = image.TopicByID(t.TopicID)
+		} else {
+			key.name = *t.Topic
+			topic = image.Topic(key.name)
+		}
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		switch {
+		case topic != nil && a.allowed(c, auth.Describe, auth.Topic(topic.Name)):
+			found = append(found, topic)
+		case byID && topic == nil:
+			response.Topics = append(response.Topics, a.missingTopic(c, nil, t.TopicID, kerr.UnknownTopicID))
+		case byID:
+			missing = append(missing, a.missingTopic(c, nil, t.TopicID, kerr.TopicAuthorizationFailed))
+		default:
+			missing = append(missing, a.unknownName(c, request, key.name))
+		}
+	}
+	for _, topic := range found {
+		response.Topics = append(response.Topics, a.describeTopic(c, request, image, topic))
+	}
+	response.Topics = append(response.Topics, missing...)
+}
+
+// topicKey is how a request names a topic.
+type topicKey struct {
+	name string
+	id   metadata.UUID
 }
 
 // checkMetadataTopic refuses what the version cannot mean: until v12 every topic has a name and no id.
@@ -91,33 +137,29 @@ func (a *API) fillBrokers(c *call, image *metadata.Image, response *kmsg.Metadat
 	response.ClusterID = &cluster
 }
 
-func (a *API) askedTopic(c *call, request *kmsg.MetadataRequest, image *metadata.Image,
-	asked kmsg.MetadataRequestTopic) kmsg.MetadataResponseTopic {
-	var topic *metadata.Topic
-	missing := error(kerr.UnknownTopicOrPartition)
-	if asked.TopicID != [16]byte{} {
-		topic, missing = image.TopicByID(asked.TopicID), kerr.UnknownTopicID
-	} else if asked.Topic != nil {
-		topic = image.Topic(*asked.Topic)
+// unknownName answers for a name that is no topic, or none that the caller may know of, and has the topic created
+// if the caller wants that.
+func (a *API) unknownName(c *call, request *kmsg.MetadataRequest, name string) kmsg.MetadataResponseTopic {
+	if !a.allowed(c, auth.Describe, auth.Topic(name)) {
+		return a.missingTopic(c, &name, metadata.ZeroUUID, kerr.TopicAuthorizationFailed)
 	}
-	if topic != nil {
-		if a.allowed(c, auth.Describe, auth.Topic(topic.Name)) {
-			return a.describeTopic(c, request, image, topic)
-		}
-		missing = kerr.TopicAuthorizationFailed
-	} else if asked.TopicID == [16]byte{} && asked.Topic != nil {
-		if err := config.CheckTopicName(*asked.Topic); err != nil {
-			missing = kerr.InvalidTopicException
-		} else {
-			a.autoCreate(c, request, *asked.Topic)
-		}
+	reason := kerr.InvalidTopicException
+	if config.CheckTopicName(name) == nil {
+		reason = kerr.UnknownTopicOrPartition
+		a.autoCreate(c, request, name)
 	}
+	out := a.missingTopic(c, &name, metadata.ZeroUUID, reason)
+	out.IsInternal = isInternal(name)
+	if request.IncludeTopicAuthorizedOperations {
+		out.AuthorizedOperations = a.operations(c, topicOperations, auth.Topic(name))
+	}
+	return out
+}
+
+func (a *API) missingTopic(c *call, name *string, id metadata.UUID, reason error) kmsg.MetadataResponseTopic {
 	out := kmsg.NewMetadataResponseTopic()
-	out.Topic, out.TopicID, out.ErrorCode = asked.Topic, asked.TopicID, a.failed(c, missing)
+	out.Topic, out.TopicID, out.ErrorCode = name, id, a.failed(c, reason)
 	out.AuthorizedOperations = notAsked
-	if asked.Topic != nil {
-		out.IsInternal = isInternal(*asked.Topic)
-	}
 	return out
 }
 

@@ -64,6 +64,7 @@ func (a *API) notCreated(c *call, topic string, err error) kmsg.CreateTopicsResp
 	out := kmsg.NewCreateTopicsResponseTopic()
 	out.Topic, out.ErrorCode, out.ErrorMessage = topic, a.failed(c, err), errorText(err)
 	out.NumPartitions, out.ReplicationFactor = -1, -1
+	out.Configs = []kmsg.CreateTopicsResponseTopicConfig{}
 	return out
 }
 

@@ -1,72 +1,60 @@
 package api
 
 import (
-	"context"
-	"sync"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/auth"
-	"tidemark/internal/controller"
-	"tidemark/internal/quorum"
+	"tidemark/internal/txn"
 )
 
 // InitProducerId (22).
 //
 // v1: throttling. v2: flexible. v3: resumes an id and epoch (KIP-360). v4: PRODUCER_FENCED. v5: KIP-890.
 
-func (a *API) initProducerID(c *call, request *kmsg.InitProducerIDRequest) kmsg.Response {
+// resuming is the first version in which a producer names what it has.
+const resuming = 3
+
+func (a *API) initProducerID(c *call, request *kmsg.InitProducerIDRequest, done func(kmsg.Response)) {
 	response := answerTo[*kmsg.InitProducerIDResponse](request)
-	response.ProducerID, response.ProducerEpoch = -1, -1
-	if request.TransactionalID != nil {
-		refused := kerr.CoordinatorNotAvailable
-		if *request.TransactionalID == "" {
-			refused = kerr.InvalidRequest
-		}
-		response.ErrorCode = a.failed(c, refused)
-		return response
+	answer := func(p txn.Producer, err error) {
+		response.ProducerID, response.ProducerEpoch = p.ID, p.Epoch
+		response.ErrorCode = a.fencedSince(c, 4, err)
+		done(response)
 	}
-	id, err := a.ids.next(c.ctx, a.brokerEpoch())
-	if err != nil {
-		response.ErrorCode = a.failed(c, err)
-		return response
+	expected := txn.NoProducer
+	if request.Version >= resuming {
+		expected = txn.Producer{ID: request.ProducerID, Epoch: request.ProducerEpoch}
 	}
-	response.ProducerID, response.ProducerEpoch = id, 0
-	return response
-}
-
-// brokerEpoch is the epoch of this broker's registration; -1 before it is registered.
-func (a *API) brokerEpoch() int64 {
-	if b := a.Metadata.Image().Broker(a.NodeID); b != nil {
-		return b.Epoch
-	}
-	return -1
-}
-
-// producerIDs gives out producer ids from blocks that the controller reserves.
-type producerIDs struct {
-	metadata Metadata
-	nodeID   int32
-
-	mu   sync.Mutex
-	id   int64 // the next
-	left int32 // how many of the block are left
-}
-
-func (p *producerIDs) next(ctx context.Context, brokerEpoch int64) (int64, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.left == 0 {
-		block, err := quorum.Ask[controller.ProducerIDBlock](ctx, p.metadata,
-			controller.AllocateProducerIDs{BrokerID: p.nodeID, BrokerEpoch: brokerEpoch}, auth.Principal{})
+	id := request.TransactionalID
+	switch {
+	case id != nil && !a.allowed(c, auth.Write, auth.TransactionalID(*id)):
+		answer(txn.NoProducer, kerr.TransactionalIDAuthorizationFailed)
+	case id == nil && !a.mayWriteIdempotently(c):
+		answer(txn.NoProducer, kerr.ClusterAuthorizationFailed)
+	case (expected.ID == txn.NoProducerID) != (expected.Epoch == txn.NoProducerEpoch):
+		answer(txn.NoProducer, kerr.InvalidRequest)
+	case id != nil:
+		a.Transactions.Init(*id, request.TransactionTimeoutMillis, expected, answer)
+	default:
+		producerID, err := a.NewProducerID()
 		if err != nil {
-			return 0, err
+			answer(txn.NoProducer, err)
+			return
 		}
-		p.id, p.left = block.First, block.Len
+		answer(txn.Producer{ID: producerID}, nil)
 	}
-	id := p.id
-	p.id++
-	p.left--
-	return id, nil
+}
+
+// mayWriteIdempotently: the right to write idempotently comes with the right to write to any topic.
+func (a *API) mayWriteIdempotently(c *call) bool {
+	if a.allowed(c, auth.IdempotentWrite, auth.Cluster) {
+		return true
+	}
+	for topic := range a.Metadata.Image().Topics() {
+		if a.allowed(c, auth.Write, auth.Topic(topic.Name)) {
+			return true
+		}
+	}
+	return false
 }

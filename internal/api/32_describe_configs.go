@@ -21,14 +21,18 @@ import (
 func (a *API) describeConfigs(c *call, request *kmsg.DescribeConfigsRequest) kmsg.Response {
 	response := answerTo[*kmsg.DescribeConfigsResponse](request)
 	for _, r := range request.Resources {
-		out := kmsg.NewDescribeConfigsResponseResource()
-		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
+		if !describable(r.ResourceType) {
+			return a.refuseDescription(c, request, kerr.InvalidRequest)
+		}
+	}
+	for _, r := range request.Resources {
+		out := describedResource(r)
 		entries, err := a.resourceConfigs(c, metadata.ResourceType(r.ResourceType), r.ResourceName)
 		if err != nil {
-			out.ErrorCode, out.ErrorMessage = a.failed(c, err), describeErrorText(err)
+			out.ErrorCode, out.ErrorMessage, entries = a.failed(c, err), describeErrorText(err), nil
 		}
 		for _, e := range entries {
-			if r.ConfigNames == nil || slices.Contains(r.ConfigNames, e.Name) {
+			if len(r.ConfigNames) == 0 || slices.Contains(r.ConfigNames, e.Name) {
 				out.Configs = append(out.Configs, describedConfig(request, e))
 			}
 		}
@@ -37,10 +41,37 @@ func (a *API) describeConfigs(c *call, request *kmsg.DescribeConfigsRequest) kms
 	return response
 }
 
+func describable(kind kmsg.ConfigResourceType) bool {
+	switch metadata.ResourceType(kind) {
+	case metadata.ResourceTopic, metadata.ResourceBroker, metadata.ResourceBrokerLogger, metadata.ResourceClientMetrics,
+		metadata.ResourceGroup:
+		return true
+	}
+	return false
+}
+
+// describedResource is the answer for one resource before anything went wrong: the message is empty then, not null.
+func describedResource(r kmsg.DescribeConfigsRequestResource) kmsg.DescribeConfigsResponseResource {
+	out := kmsg.NewDescribeConfigsResponseResource()
+	out.ResourceType, out.ResourceName, out.ErrorMessage = r.ResourceType, r.ResourceName, kmsg.StringPtr("")
+	return out
+}
+
+// refuseDescription refuses the whole request.
+func (a *API) refuseDescription(c *call, request *kmsg.DescribeConfigsRequest, err error) kmsg.Response {
+	response := answerTo[*kmsg.DescribeConfigsResponse](request)
+	for _, r := range request.Resources {
+		out := describedResource(r)
+		out.ErrorCode, out.ErrorMessage = a.failed(c, err), errorText(err)
+		response.Resources = append(response.Resources, out)
+	}
+	return response
+}
+
 // describeErrorText: an unknown topic is only a code.
 func describeErrorText(err error) *string {
 	if err == kerr.UnknownTopicOrPartition {
-		return nil
+		return kmsg.StringPtr("")
 	}
 	return errorText(err)
 }
@@ -58,7 +89,10 @@ func (a *API) resourceConfigs(c *call, kind metadata.ResourceType, name string) 
 		if name == "" {
 			return a.Node().DescribeClusterDefault(), nil
 		}
-		return a.Node().DescribeBroker(), a.checkOwnID(name)
+		if err := a.checkOwnID(name); err != nil {
+			return nil, err
+		}
+		return a.Node().DescribeBroker(), nil
 	case metadata.ResourceGroup:
 		return a.Node().DescribeGroup(stored)
 	case metadata.ResourceClientMetrics:

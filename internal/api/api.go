@@ -9,6 +9,7 @@ import (
 
 	"tidemark/internal/auth"
 	"tidemark/internal/config"
+	"tidemark/internal/coordinator"
 	"tidemark/internal/metadata"
 	"tidemark/internal/protocol"
 	"tidemark/internal/quorum"
@@ -36,6 +37,10 @@ type Options struct {
 	Metrics    Metrics
 	// Features are the features that ApiVersions tells of.
 	Features func() protocol.Features
+	// NewProducerID gives a producer id that nobody has had.
+	NewProducerID func() (int64, error)
+	Transactions  *coordinator.Transactions
+	Markers       coordinator.Markers
 	// SlowLookup is the time from which on a look-up by time is logged with the way it took; 0: never.
 	SlowLookup time.Duration
 }
@@ -54,7 +59,6 @@ type API struct {
 	table    *protocol.Table
 	handlers map[int16]handler
 	sessions *fetchSessions
-	ids      *producerIDs
 }
 
 // handler serves one API key in a range of versions.
@@ -79,8 +83,7 @@ func New(o Options) *API {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &API{Options: o, handlers: map[int16]handler{}, sessions: newFetchSessions(o),
-		ids: &producerIDs{metadata: o.Metadata, nodeID: o.NodeID}}
+	a := &API{Options: o, handlers: map[int16]handler{}, sessions: newFetchSessions(o)}
 	var built []protocol.Range
 	for _, h := range handlers() {
 		a.handlers[h.Key] = h

@@ -6,10 +6,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tidemark/internal/commitlog"
+	"tidemark/internal/config"
 	"tidemark/internal/controller"
+	"tidemark/internal/coordinator"
 	"tidemark/internal/logdir"
 	"tidemark/internal/producerstate"
 	"tidemark/internal/replica"
+	"tidemark/internal/txn"
 )
 
 // none is the code of success.
@@ -20,6 +23,13 @@ var codes = []struct {
 	err  error
 	code int16
 }{
+	// These wrap those of the log.
+	{coordinator.ErrLoading, kerr.CoordinatorLoadInProgress.Code},
+	{coordinator.ErrNotAvailable, kerr.CoordinatorNotAvailable.Code},
+	{coordinator.ErrNotCoordinator, kerr.NotCoordinator.Code},
+	{coordinator.ErrCannotWrite, kerr.UnknownServerError.Code},
+	{coordinator.ErrTimedOut, kerr.RequestTimedOut.Code},
+
 	{replica.ErrUnknownPartition, kerr.UnknownTopicOrPartition.Code},
 	{replica.ErrUnknownTopicID, kerr.UnknownTopicID.Code},
 	{replica.ErrNotLeader, kerr.NotLeaderForPartition.Code},
@@ -39,6 +49,20 @@ var codes = []struct {
 	{commitlog.ErrFailed, kerr.KafkaStorageError.Code},
 	{commitlog.ErrClosed, kerr.NotLeaderForPartition.Code},
 	{logdir.ErrNoDirectory, kerr.KafkaStorageError.Code},
+
+	{txn.ErrInvalidRequest, kerr.InvalidRequest.Code},
+	{txn.ErrInvalidTimeout, kerr.InvalidTransactionTimeout.Code},
+	{txn.ErrConcurrent, kerr.ConcurrentTransactions.Code},
+	{txn.ErrFenced, kerr.ProducerFenced.Code},
+	{txn.ErrInvalidMapping, kerr.InvalidProducerIDMapping.Code},
+	{txn.ErrInvalidState, kerr.InvalidTxnState.Code},
+	{txn.ErrAbortable, kerr.TransactionAbortable.Code},
+	{txn.ErrNotFound, kerr.TransactionalIDNotFound.Code},
+	{txn.ErrExhausted, kerr.UnknownServerError.Code},
+
+	{config.ErrInvalidConfig, kerr.InvalidConfig.Code},
+	{config.ErrInvalidRequest, kerr.InvalidRequest.Code},
+	{config.ErrInvalidTopic, kerr.InvalidTopicException.Code},
 
 	{controller.ErrTopicExists, kerr.TopicAlreadyExists.Code},
 	{controller.ErrInvalidTopic, kerr.InvalidTopicException.Code},

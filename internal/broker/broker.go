@@ -13,6 +13,7 @@ import (
 	"tidemark/internal/api"
 	"tidemark/internal/commitlog"
 	"tidemark/internal/config"
+	"tidemark/internal/coordinator"
 	"tidemark/internal/index"
 	"tidemark/internal/logdir"
 	"tidemark/internal/quorum"
@@ -46,6 +47,11 @@ type Broker struct {
 	dirs      *logdir.Set
 	quorum    *quorum.Quorum
 	replicas  *replica.Manager
+
+	producerIDs  *coordinator.ProducerIDs
+	markers      *coordinator.LocalMarkers
+	transactions *coordinator.Transactions
+
 	api       *api.API
 	server    *server.Server
 	metrics   *brokerMetrics
@@ -71,7 +77,7 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 	}
 	b := &Broker{opts: o, log: o.Logger, started: time.Now(), epoch: -1}
 	for _, step := range []func(context.Context) error{b.configure, b.openDirectories, b.openMetadata,
-		b.makeReplicas, b.startAdmin, b.loadPartitions, b.listen, b.register, b.serve} {
+		b.makeCoordinators, b.makeReplicas, b.startAdmin, b.loadPartitions, b.listen, b.register, b.serve} {
 		err := ctx.Err()
 		if err == nil {
 			err = step(ctx)
@@ -156,6 +162,9 @@ func (b *Broker) stop(ctx context.Context, clean bool) error {
 	}
 	if clean {
 		note("leave the cluster", b.leave(ctx))
+	}
+	if b.transactions != nil {
+		b.transactions.Close()
 	}
 	if b.scheduler != nil {
 		b.scheduler.stop()

@@ -41,6 +41,7 @@ func (b *Broker) applyConfigs(image *metadata.Image) {
 // built are not offered, so that clients do not choose protocols that nobody answers.
 var builtFeatures = map[string]metadata.FeatureRange{
 	metadata.MetadataVersionFeature: {Name: metadata.MetadataVersionFeature, Min: 7, Max: 30},
+	transactionVersionFeature:       {Name: transactionVersionFeature, Min: 0, Max: 2},
 	"kraft.version":                 {Name: "kraft.version", Min: 0, Max: 1},
 }
 

@@ -47,7 +47,7 @@ func dirSettings(b *Broker) logdir.Settings {
 		StartOffsetInterval:          c.LogFlushStartOffsetCheckpointInterval,
 		ProducerIDExpirationMs:       c.ProducerIDExpiration.Milliseconds(),
 		ProducerIDExpirationInterval: c.ProducerIDExpirationCheckInterval,
-		VerifyTransactions:           true,
+		VerifyTransactions:           c.Transactions.VerifyPartitions,
 	}
 }
 
@@ -151,7 +151,9 @@ func (b *Broker) writeBootstrap(home logdir.Directory) error {
 func (b *Broker) makeReplicas(context.Context) error {
 	b.applyConfigs(b.quorum.Image())
 	b.replicas = replica.NewManager(replica.Options{NodeID: b.config().NodeID, Dirs: b.dirs,
-		TopicConfig: b.topicConfig, Timer: replica.RealTimer, Logger: b.log})
+		TopicConfig: b.topicConfig, Timer: replica.RealTimer, Leadership: b.leadership,
+		Logger: b.log})
+	b.markers.Replicas = b.replicas
 	return nil
 }
 

@@ -67,6 +67,7 @@ type Broker struct {
 	ProducerIDExpiration              time.Duration
 	ProducerIDExpirationCheckInterval time.Duration
 	TransactionMaxTimeout             time.Duration
+	Transactions                      Transactions
 
 	MetadataLogMaxRecordBytesBetweenSnapshots int64
 	MetadataLogMaxSnapshotInterval            time.Duration // 0: never by time
@@ -195,6 +196,7 @@ func (b *Broker) fillLog(n *Node) {
 	b.ProducerIDExpiration = n.ms("producer.id.expiration.ms")
 	b.ProducerIDExpirationCheckInterval = n.ms("producer.id.expiration.check.interval.ms")
 	b.TransactionMaxTimeout = n.ms("transaction.max.timeout.ms")
+	b.Transactions = n.transactions()
 }
 
 func (b *Broker) fillMetadata(n *Node) {

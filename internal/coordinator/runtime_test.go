@@ -32,10 +32,12 @@ func (s *listShard) Replay(r Replayed) error {
 	return nil
 }
 
-func (s *listShard) ReplayMarker(id int64, epoch int16, commit bool) { s.note("end %d/%d %v", id, epoch, commit) }
-func (s *listShard) Loaded()                                         { s.note("loaded") }
-func (s *listShard) Timeout(key string)                              { s.note("timeout %s", key) }
-func (s *listShard) Unloaded()                                       { s.note("unloaded") }
+func (s *listShard) ReplayMarker(id int64, epoch int16, commit bool) {
+	s.note("end %d/%d %v", id, epoch, commit)
+}
+func (s *listShard) Loaded()            { s.note("loaded") }
+func (s *listShard) Timeout(key string) { s.note("timeout %s", key) }
+func (s *listShard) Unloaded()          { s.note("unloaded") }
 
 func (s *listShard) take() string {
 	all := strings.Join(s.events, " ")

@@ -25,9 +25,13 @@ type TransactionsOptions struct {
 	// RetryAfter is the time after which what could not be written is tried again.
 	RetryAfter   time.Duration
 	WriteTimeout time.Duration // for the replication of a record
-	Go           func(task func())
-	Logger       *slog.Logger
-	Loaded       func(partition int32, records int, took time.Duration)
+	// AdmitRetryAfter and AdmitRetryMax are how often and how long a produce request waits for the transaction
+	// before its own (add.partitions.to.txn.retry.backoff.ms, add.partitions.to.txn.retry.backoff.max.ms).
+	AdmitRetryAfter, AdmitRetryMax time.Duration
+	LoadBytes                      int // how much of a log is read at once
+	Go                             func(task func())
+	Logger                         *slog.Logger
+	Loaded                         func(partition int32, records int, took time.Duration)
 }
 
 // Transactions is the transaction coordinator of this broker. Its methods return at once; done is called once, on
@@ -45,7 +49,7 @@ func NewTransactions(o TransactionsOptions) *Transactions {
 	t := &Transactions{o: o}
 	t.runtime = NewRuntime(Options[*transactionShard]{
 		Topic: TransactionsTopic, Clock: o.Clock, Timer: o.Timer, Go: o.Go, Logger: o.Logger,
-		WriteTimeout: o.WriteTimeout, Loaded: o.Loaded,
+		WriteTimeout: o.WriteTimeout, LoadBytes: o.LoadBytes, Loaded: o.Loaded,
 		NewShard: func(e *Env) *transactionShard {
 			return &transactionShard{t: t, env: e, machine: txn.New(o.Machine)}
 		},

@@ -105,3 +105,16 @@ func (p *Partition) dropVerifications() {
 	defer p.verifyMu.Unlock()
 	clear(p.verifications)
 }
+
+// Producers lists the producers that the partition knows, in no order. This broker must lead it.
+//
+// Errors: ErrNotLeader, *logdir.OfflineError.
+func (p *Partition) Producers() ([]producerstate.Entry, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	log, err := p.leaderLog(NoEpoch)
+	if err != nil {
+		return nil, err
+	}
+	return log.ActiveProducers(), nil
+}
