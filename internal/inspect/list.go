@@ -13,19 +13,19 @@ import (
 
 // PartitionInfo describes a partition.
 type PartitionInfo struct {
-	Type            string        `json:"type"` // "partition"
-	Topic           string        `json:"topic"`
-	Partition       int32         `json:"partition"`
-	Dir             string        `json:"dir"`
-	Mark            string        `json:"mark,omitempty"`
-	StartOffset     int64         `json:"startOffset"`
-	EndOffset       int64         `json:"endOffset"`
-	SizeBytes       int64         `json:"sizeBytes"`      // of the .log files
-	IndexBytes      int64         `json:"indexSizeBytes"` // of the index files, as stated, holes included
-	FirstTimestamp  int64         `json:"firstTimestamp"` // of the first batch, ms; -1: none
+	Type             string        `json:"type"` // "partition"
+	Topic            string        `json:"topic"`
+	Partition        int32         `json:"partition"`
+	Dir              string        `json:"dir"`
+	Mark             string        `json:"mark,omitempty"`
+	StartOffset      int64         `json:"startOffset"`
+	EndOffset        int64         `json:"endOffset"`
+	SizeBytes        int64         `json:"sizeBytes"`      // of the .log files
+	IndexBytes       int64         `json:"indexSizeBytes"` // of the index files, as stated, holes included
+	FirstTimestamp   int64         `json:"firstTimestamp"` // of the first batch, ms; -1: none
 	LargestTimestamp int64         `json:"largestTimestamp"`
-	Mix             Mix           `json:"mix"`
-	Segments        []SegmentInfo `json:"segments"`
+	Mix              Mix           `json:"mix"`
+	Segments         []SegmentInfo `json:"segments"`
 }
 
 // SegmentInfo describes a segment.

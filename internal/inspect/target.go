@@ -33,6 +33,8 @@ type Target struct {
 	Mark string `json:"mark,omitempty"`
 	// Segments are the base offsets of the segments meant; nil: all.
 	Segments []int64 `json:"segments,omitempty"`
+
+	whole bool // the log directory as a whole was named
 }
 
 // Name is the partition as "topic-partition".
@@ -83,7 +85,7 @@ func resolveDir(fsys vfs.FS, path string) ([]Target, error) {
 			continue
 		}
 		out = append(out, Target{
-			Dir: filepath.Join(path, e.Name()), Topic: name.topic, Partition: name.partition, Mark: name.mark, LogDir: path,
+			Dir: filepath.Join(path, e.Name()), Topic: name.topic, Partition: name.partition, Mark: name.mark, LogDir: path, whole: true,
 		})
 	}
 	if len(out) > 0 || isLogDir(entries) {
@@ -278,4 +280,20 @@ func fileSize(fsys vfs.FS, name string) (int64, error) {
 		return 0, err
 	}
 	return info.Size(), nil
+}
+
+// SizeBytes is the total size of the .log files that targets mean, as far as it can be told.
+func SizeBytes(fsys vfs.FS, targets []Target) (total int64) {
+	for _, t := range targets {
+		f, err := readFolder(fsys, t.Dir)
+		if err != nil {
+			continue
+		}
+		for _, base := range f.logs {
+			if size, err := fileSize(fsys, filepath.Join(t.Dir, segment.Name(base, segment.LogSuffix))); err == nil && t.wants(base) {
+				total += max(size, 0)
+			}
+		}
+	}
+	return total
 }

@@ -1,0 +1,242 @@
+package inspect
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"tidemark/vfs"
+)
+
+// VerifyOptions say how [Verify] works.
+type VerifyOptions struct {
+	Settings *Settings // required
+	Jobs     int       // segments checked side by side; 0: one for each processor
+	// Report is called with each finding, one call at a time, partition by partition in the order of the targets.
+	Report func(Finding)
+	// Progress is called with numbers of bytes checked, from several goroutines; may be nil.
+	Progress func(bytes int64)
+}
+
+// Summary is what [Verify] looked at.
+type Summary struct {
+	Type       string             `json:"type"` // "summary"
+	Partitions int                `json:"partitions"`
+	Segments   int                `json:"segments"`
+	Batches    int64              `json:"batches"`
+	Records    int64              `json:"records"`
+	Bytes      int64              `json:"bytes"`
+	Findings   map[Severity]int64 `json:"findings"`
+	InUse      bool               `json:"inUse"` // a process held the lock of a log directory
+}
+
+// Found is the number of findings of all kinds.
+func (s *Summary) Found() (n int64) {
+	for _, count := range s.Findings {
+		n += count
+	}
+	return n
+}
+
+// Verify checks every batch, index and small file of the targets, and the log directories that were named as a whole. It
+// reads only. Memory does not grow with the size of the logs. Errors are the disk's.
+func Verify(ctx context.Context, fsys vfs.FS, targets []Target, o VerifyOptions) (*Summary, error) {
+	v := &verifier{fs: fsys, o: o, dirs: make(map[string]*dirState), summary: Summary{Type: "summary", Findings: map[Severity]int64{}}}
+	jobs := o.Jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	v.group, v.ctx = errgroup.WithContext(ctx)
+	v.group.SetLimit(jobs)
+	ordered := make(chan *partitionCheck, 4*jobs) // bounds the partitions that wait for their turn
+	collected := make(chan struct{})
+	go func() {
+		defer close(collected)
+		v.collect(ordered)
+	}()
+	err := v.plan(targets, ordered)
+	close(ordered)
+	if groupErr := v.group.Wait(); err == nil || groupErr != nil {
+		err = groupErr
+	}
+	<-collected
+	return &v.summary, err
+}
+
+type verifier struct {
+	fs      vfs.FS
+	o       VerifyOptions
+	ctx     context.Context
+	group   *errgroup.Group
+	dirs    map[string]*dirState
+	summary Summary
+}
+
+// partitionCheck is one partition whose segments are being checked.
+type partitionCheck struct {
+	target     Target
+	folder     *folderCheck
+	before     []Finding // of the log directory
+	dir        *dirState
+	reports    []segmentReport
+	left       chan struct{} // gets a token for each segment done
+	compacting bool
+	interval   int64
+}
+
+// plan starts the checks of all segments, in order.
+func (v *verifier) plan(targets []Target, ordered chan<- *partitionCheck) error {
+	for _, t := range targets {
+		p, err := v.begin(t)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			continue
+		}
+		plans := v.segments(p)
+		select {
+		case ordered <- p:
+		case <-v.ctx.Done():
+			return v.ctx.Err()
+		}
+		v.start(p, plans)
+	}
+	return nil
+}
+
+// begin looks at the folder of a partition; nil when it is gone from a directory in use.
+func (v *verifier) begin(t Target) (*partitionCheck, error) {
+	p := &partitionCheck{target: t}
+	inUse, _, err := InUse(v.fs, t)
+	if err != nil {
+		return nil, err
+	}
+	v.summary.InUse = v.summary.InUse || inUse
+	if t.LogDir != "" {
+		if v.dirs[t.LogDir] == nil {
+			state, found, err := checkDir(v.fs, t.LogDir)
+			if err != nil {
+				return nil, err
+			}
+			v.dirs[t.LogDir] = state
+			if t.whole {
+				p.before = found
+			}
+		}
+		p.dir = v.dirs[t.LogDir]
+	}
+	f, err := readFolder(v.fs, t.Dir)
+	if err != nil {
+		if isAbsent(err) && inUse {
+			return nil, nil
+		}
+		return nil, err
+	}
+	if p.folder, err = checkFolder(v.fs, t, f, inUse); err != nil {
+		return nil, err
+	}
+	cfg, set := v.o.Settings.Topic(t)
+	p.compacting = cfg.CleanupPolicy.Compact()
+	if p.dir != nil {
+		_, cleaned := p.dir.cleaner[t.key()]
+		p.compacting = p.compacting || cleaned
+	}
+	if _, known := set["index.interval.bytes"]; known {
+		p.interval = int64(cfg.IndexIntervalBytes)
+	} else if !slices.ContainsFunc(f.logs, func(base int64) bool { return hasEntries(v.fs, t.Dir, base) }) {
+		p.interval = int64(cfg.IndexIntervalBytes)
+	}
+	for _, name := range f.others {
+		if t.Topic+"-0" == metadataFolder && strings.HasSuffix(name, ".checkpoint") {
+			if err := p.folder.checkBatches(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// segments plans the checks of a partition's segments.
+func (v *verifier) segments(p *partitionCheck) []*segmentPlan {
+	logs := p.folder.folder.logs
+	snapshots := make(map[int64]bool, len(p.folder.folder.snapshots))
+	for _, at := range p.folder.folder.snapshots {
+		snapshots[at] = true
+	}
+	var plans []*segmentPlan
+	for i, base := range logs {
+		if p.target.wants(base) {
+			plans = append(plans, &segmentPlan{
+				fs: v.fs, target: p.target, base: base, nextBase: p.folder.folder.nextBase(i), first: i == 0,
+				inUse: p.folder.inUse, clean: p.dir != nil && p.dir.clean, epochs: p.folder.epochs, snapshots: snapshots,
+				progress: v.o.Progress,
+			})
+		}
+	}
+	p.reports = make([]segmentReport, len(plans))
+	p.left = make(chan struct{}, len(plans))
+	return plans
+}
+
+// start has the segments checked; it blocks while all workers are busy.
+func (v *verifier) start(p *partitionCheck, plans []*segmentPlan) {
+	for i, plan := range plans {
+		v.group.Go(func() error {
+			defer func() { p.left <- struct{}{} }()
+			if err := v.ctx.Err(); err != nil {
+				return err
+			}
+			r, err := checkSegment(plan)
+			if err != nil && isAbsent(err) && plan.inUse {
+				r, err = segmentReport{base: plan.base, firstOffset: -1, next: plan.base, damaged: true}, nil
+			}
+			p.reports[i] = r
+			return err
+		})
+	}
+}
+
+// collect waits for the partitions in order and reports their findings. Every segment of a partition that it is given
+// comes to its end.
+func (v *verifier) collect(ordered <-chan *partitionCheck) {
+	for p := range ordered {
+		for range cap(p.left) {
+			<-p.left
+		}
+		v.finish(p)
+	}
+}
+
+func (v *verifier) finish(p *partitionCheck) {
+	v.summary.Partitions++
+	first, end := int64(-1), int64(0)
+	for i := range p.reports {
+		r := &p.reports[i]
+		v.summary.Segments++
+		v.summary.Batches += r.batches
+		v.summary.Records += r.records
+		v.summary.Bytes += r.bytes
+		if first < 0 {
+			first = r.base
+		}
+		end = max(end, r.next)
+	}
+	p.folder.wholeLog(p.reports, p.compacting, p.interval)
+	all := slices.Concat(p.before, p.folder.finds.sorted())
+	for i := range p.reports {
+		all = append(all, p.reports[i].findings...)
+	}
+	if p.dir != nil && len(p.reports) > 0 && p.target.Segments == nil && !p.folder.inUse {
+		all = append(all, p.dir.checkOffsets(p.target, first, end)...)
+	}
+	for _, f := range all {
+		v.summary.Findings[f.Severity]++
+		if v.o.Report != nil {
+			v.o.Report(f)
+		}
+	}
+}
