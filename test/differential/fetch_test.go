@@ -109,11 +109,10 @@ func (w *world) testFetch(t *testing.T) {
 	for v := int16(13); v <= 18; v++ {
 		w.same(t, "unknown topic id", unknown.request(v))
 	}
-	t.Run("session", func(t *testing.T) { w.fetchSession(t) })
 }
 
-// fetchSession opens a session on both sides and goes on in it.
-func (w *world) fetchSession(t *testing.T) {
+// testFetchSession opens a session on both sides and goes on in it.
+func (w *world) testFetchSession(t *testing.T) {
 	session := make(map[*side]int32)
 	step := func(name string, epoch int32, f fetchSpec) {
 		t.Helper()
