@@ -301,7 +301,7 @@ func matchingPartitions(ctx context.Context, admin *cli.Admin, filter partitionF
 ) ([]cli.Partition, error) {
 	topics, err := admin.Topics(ctx)
 	if err != nil {
-		return nil, err
+		return nil, cli.Execution(err)
 	}
 	topics = slices.DeleteFunc(topics, func(t cli.Topic) bool {
 		return t.Topic == nil || excludeInternal && t.IsInternal || !filter.topic(*t.Topic)

@@ -61,12 +61,9 @@ func (a *Admin) ListOffsets(ctx context.Context, partitions []Partition, timesta
 	}
 	deadline := time.Now().Add(a.timeout)
 	for tries := 1; ; tries++ {
-		again, err := a.listOffsetsOnce(ctx, found, open, timestamp)
-		if err != nil || len(again) == 0 {
-			return found, err
-		}
-		if time.Now().After(deadline) {
-			return found, nil // each open partition keeps its last error
+		again := a.listOffsetsOnce(ctx, found, open, timestamp)
+		if len(again) == 0 || time.Now().After(deadline) {
+			return found, nil // each partition still open keeps its last error
 		}
 		time.Sleep(Backoff(tries))
 		if err := a.refreshLeaders(ctx, found); err != nil {
@@ -77,7 +74,7 @@ func (a *Admin) ListOffsets(ctx context.Context, partitions []Partition, timesta
 }
 
 // listOffsetsOnce asks each leader once; it returns the partitions to ask again.
-func (a *Admin) listOffsetsOnce(ctx context.Context, found []Offset, open []int, timestamp int64) ([]int, error) {
+func (a *Admin) listOffsetsOnce(ctx context.Context, found []Offset, open []int, timestamp int64) []int {
 	byLeader := map[int32][]int{}
 	var again []int
 	for _, i := range open {
@@ -92,11 +89,14 @@ func (a *Admin) listOffsetsOnce(ctx context.Context, found []Offset, open []int,
 		request := listOffsetsRequest(found, items, timestamp)
 		response, err := AskBroker[*kmsg.ListOffsetsResponse](ctx, a, leader, "listOffsets", request)
 		if err != nil {
-			return nil, err
+			for _, i := range items {
+				found[i].Err = AsFailure(err)
+			}
+			continue
 		}
 		again = append(again, takeOffsets(found, items, response)...)
 	}
-	return again, nil
+	return again
 }
 
 func listOffsetsRequest(found []Offset, items []int, timestamp int64) *kmsg.ListOffsetsRequest {

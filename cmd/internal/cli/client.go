@@ -61,7 +61,7 @@ func newClient(env *Env, kind Kind, settings Properties, more []kgo.Opt) (*kgo.C
 		kgo.DisableClientMetrics(),
 		kgo.MetadataMinAge(25 * time.Millisecond),
 		kgo.RetryBackoffFn(Backoff),
-		kgo.WithHooks(&connectLog{env, fmt.Sprintf("[%s clientId=%s%s]", kind.name, id, groupOf(kind, settings))}),
+		kgo.WithHooks(&connectLog{env, kind, fmt.Sprintf("[%s clientId=%s%s]", kind.name, id, groupOf(kind, settings))}),
 	}
 	return kgo.NewClient(append(append(options, security...), more...)...)
 }
@@ -135,6 +135,7 @@ func CheckBootstrap(list string) error {
 // connectLog warns of each broker that cannot be reached.
 type connectLog struct {
 	env    *Env
+	kind   Kind
 	prefix string
 }
 
@@ -151,8 +152,13 @@ func (c *connectLog) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _
 	if net.ParseIP(host) != nil {
 		host = ""
 	}
-	c.env.Log("WARN", "org.apache.kafka.clients.NetworkClient", fmt.Sprintf("%s Connection to node %d (%s/%s:%d) could "+
-		"not be established. Node may not be available.", c.prefix, node, host, addressOf(meta.Host), meta.Port))
+	const source = "org.apache.kafka.clients.NetworkClient"
+	c.env.Log("WARN", source, fmt.Sprintf("%s Connection to node %d (%s/%s:%d) could not be established. Node may not be "+
+		"available.", c.prefix, node, host, addressOf(meta.Host), meta.Port))
+	if node == -1 && c.kind != AdminClient {
+		c.env.Log("WARN", source, fmt.Sprintf("%s Bootstrap broker %s:%d (id: -1 rack: null isFenced: false) disconnected",
+			c.prefix, meta.Host, meta.Port))
+	}
 }
 
 func addressOf(host string) string {
