@@ -23,7 +23,7 @@ func (p *partition[S]) load() {
 		return
 	}
 	took := p.now().Sub(start)
-	p.o.Logger.Info("coordinator loaded", "partition", name, "epoch", p.env.epoch, "records", records, "took", took)
+	p.o.Logger.Debug("coordinator loaded", "partition", name, "epoch", p.env.epoch, "records", records, "took", took)
 	if p.o.Loaded != nil {
 		p.o.Loaded(p.env.partition, records, took)
 	}
