@@ -1,0 +1,258 @@
+//go:build oracle
+
+package relay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/test/ledger"
+)
+
+// checkMetadata compares cluster id, topics, their ids and configs.
+func (w *world) checkMetadata(s *server) {
+	w.t.Helper()
+	req := kmsg.NewPtrMetadataRequest()
+	cluster := ledger.Ask[*kmsg.MetadataResponse](w.t, s.Client, req).ClusterID
+	switch {
+	case cluster == nil:
+		w.t.Error("no cluster id")
+	case w.clusterID == "":
+		w.clusterID = *cluster
+	case w.clusterID != *cluster:
+		w.t.Errorf("cluster id %s, was %s", *cluster, w.clusterID)
+	}
+	got := s.Metadata(w.t)
+	for _, internal := range []string{"__consumer_offsets", "__transaction_state"} {
+		delete(got, internal)
+	}
+	if len(got) != len(w.topics) {
+		w.t.Errorf("%d topics, want %d", len(got), len(w.topics))
+	}
+	for name, tp := range w.topics {
+		if g, ok := got[name]; !ok || g.TopicID != tp.id || len(g.Partitions) != int(tp.partitions) {
+			w.t.Errorf("%s: id %x, %d partitions; want %x, %d", name, g.TopicID, len(g.Partitions), tp.id, tp.partitions)
+		}
+		w.checkConfigs(s, tp)
+	}
+}
+
+func (w *world) checkConfigs(s *server, tp *topic) {
+	w.t.Helper()
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	rr := kmsg.NewDescribeConfigsRequestResource()
+	rr.ResourceType, rr.ResourceName = kmsg.ConfigResourceTypeTopic, tp.name
+	req.Resources = append(req.Resources, rr)
+	got := make(map[string]string)
+	for _, c := range ledger.Ask[*kmsg.DescribeConfigsResponse](w.t, s.Client, req).Resources[0].Configs {
+		if c.Value != nil && c.Source == kmsg.ConfigSourceDynamicTopicConfig {
+			got[c.Name] = *c.Value
+		}
+	}
+	for i := 0; i < len(tp.configs); i += 2 {
+		if got[tp.configs[i]] != tp.configs[i+1] {
+			w.t.Errorf("%s: %s is %q, want %q", tp.name, tp.configs[i], got[tp.configs[i]], tp.configs[i+1])
+		}
+	}
+	if len(got) != len(tp.configs)/2 {
+		w.t.Errorf("%s: configs %v, want %v", tp.name, got, tp.configs)
+	}
+}
+
+// lead waits until every partition is led and notes the epochs.
+func (w *world) lead(s *server) {
+	w.t.Helper()
+	for name, tp := range w.topics {
+		s.WaitLed(w.t, name, tp.partitions)
+	}
+	w.learnLeaders(s)
+}
+
+func (w *world) learnLeaders(s *server) {
+	w.t.Helper()
+	for name, m := range s.Metadata(w.t) {
+		if w.topics[name] == nil {
+			continue
+		}
+		for _, p := range m.Partitions {
+			w.book.Partition(name, p.Partition).Lead(p.LeaderEpoch)
+		}
+	}
+}
+
+// transactions commits one and aborts one, where the server has transactions.
+func (w *world) transactions(s *server) {
+	w.t.Helper()
+	if !s.Serves(22, 24, 26) {
+		return
+	}
+	const name = "transactions"
+	if w.topics[name] == nil {
+		w.create(s, &topic{name: name, partitions: 1, configs: []string{"retention.ms", "-1", "internal.segment.bytes",
+			"2000"}})
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.Addr), kgo.TransactionalID("relay"), kgo.DefaultProduceTopic(name),
+		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.RequiredAcks(kgo.AllISRAcks()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for i := range 6 {
+		w.transaction(ctx, s, client, w.book.Partition(name, 0), i%2 == 0)
+	}
+}
+
+func (w *world) transaction(ctx context.Context, s *server, client *kgo.Client, p *ledger.Partition, commit bool) {
+	w.t.Helper()
+	if err := client.BeginTransaction(); err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range 3 {
+		r := &kgo.Record{Key: fmt.Appendf(nil, "leg %d", w.legs), Value: fmt.Appendf(nil, "%d %v", i, commit)}
+		if err := client.ProduceSync(ctx, r).FirstErr(); err != nil {
+			w.t.Fatalf("produce in a transaction: %v", err)
+		}
+		p.Add(ledger.Record{Offset: r.Offset, Timestamp: r.Timestamp.UnixMilli(), Key: r.Key, Value: r.Value,
+			Epoch: p.Epoch(), Aborted: !commit})
+	}
+	if err := client.EndTransaction(ctx, kgo.TransactionEndTry(commit)); err != nil {
+		w.t.Fatalf("end a transaction: %v", err)
+	}
+	w.learnMarker(s, p)
+}
+
+// learnMarker reads the marker that ended a transaction: its time is the server's.
+func (w *world) learnMarker(s *server, p *ledger.Partition) {
+	w.t.Helper()
+	at := p.End
+	for deadline := time.Now().Add(30 * time.Second); s.EndOffset(w.t, p.Topic, p.ID) == at; {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("no marker at offset %d of %s", at, p.Name())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	tail := &ledger.Partition{Topic: p.Topic, ID: p.ID, Start: at, End: at + 1}
+	for _, r := range ledger.Consume(w.t, s.Addr, []*ledger.Partition{tail}, false)[p.Name()] {
+		if !r.Control {
+			w.t.Fatalf("record at %d of %s is no marker", r.Offset, p.Name())
+		}
+		p.Add(r)
+	}
+}
+
+// deleteRecords moves the log start of one partition, where the server has that.
+func (w *world) deleteRecords(s *server) {
+	w.t.Helper()
+	if !s.Serves(21) {
+		return
+	}
+	p := w.book.Partition("rolled", 2)
+	to := p.Start + (p.End-p.Start)/4
+	req := kmsg.NewPtrDeleteRecordsRequest()
+	req.TimeoutMillis = 30_000
+	rt := kmsg.NewDeleteRecordsRequestTopic()
+	rt.Topic = p.Topic
+	rp := kmsg.NewDeleteRecordsRequestTopicPartition()
+	rp.Partition, rp.Offset = p.ID, to
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	answer := ledger.Ask[*kmsg.DeleteRecordsResponse](w.t, s.Client, req).Topics[0].Partitions[0]
+	if err := kerr.ErrorForCode(answer.ErrorCode); err != nil || answer.LowWatermark != to {
+		w.t.Fatalf("delete records before %d: low watermark %d, %v", to, answer.LowWatermark, err)
+	}
+	p.DeleteBefore(to)
+}
+
+// group commits offsets in Kafka's legs, and in Tidemark's where it has groups.
+const group = "relay"
+
+func (w *world) commitGroup(s *server) {
+	w.t.Helper()
+	if !s.Serves(8, 9, 10) {
+		return
+	}
+	w.awaitCoordinator(s)
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Group, req.Generation = group, -1
+	req.SetVersion(8)
+	for name, partitions := range w.book.Topics() {
+		rt := kmsg.NewOffsetCommitRequestTopic()
+		rt.Topic = name
+		for id := range partitions {
+			p := w.book.Partition(name, id)
+			rp := kmsg.NewOffsetCommitRequestTopicPartition()
+			rp.Partition, rp.Offset = id, p.End-int64(w.legs)
+			w.committed[p.Name()] = rp.Offset
+			rt.Partitions = append(rt.Partitions, rp)
+		}
+		req.Topics = append(req.Topics, rt)
+	}
+	for _, topic := range ledger.Ask[*kmsg.OffsetCommitResponse](w.t, s.Client, req).Topics {
+		for _, p := range topic.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				w.t.Errorf("commit offset of %s-%d: %v", topic.Topic, p.Partition, err)
+			}
+		}
+	}
+}
+
+func (w *world) checkGroup(s *server) {
+	w.t.Helper()
+	if !s.Serves(8, 9, 10) || len(w.committed) == 0 {
+		return
+	}
+	w.awaitCoordinator(s)
+	req := kmsg.NewPtrOffsetFetchRequest()
+	rg := kmsg.NewOffsetFetchRequestGroup()
+	rg.Group = group
+	req.Groups = append(req.Groups, rg)
+	got := make(map[string]int64)
+	for _, g := range ledger.Ask[*kmsg.OffsetFetchResponse](w.t, s.Client, req).Groups {
+		for _, topic := range g.Topics {
+			for _, p := range topic.Partitions {
+				got[fmt.Sprintf("%s-%d", topic.Topic, p.Partition)] = p.Offset
+			}
+		}
+	}
+	for _, p := range w.book.Partitions() {
+		if want, ok := w.committed[p.Name()]; ok && got[p.Name()] != want {
+			w.t.Errorf("committed offset of %s is %d, want %d", p.Name(), got[p.Name()], want)
+		}
+	}
+}
+
+func (w *world) awaitCoordinator(s *server) {
+	w.t.Helper()
+	var last error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		req := kmsg.NewPtrFindCoordinatorRequest()
+		req.CoordinatorKeys, req.CoordinatorKey = []string{group}, group
+		answer := ledger.Ask[*kmsg.FindCoordinatorResponse](w.t, s.Client, req)
+		last = kerr.ErrorForCode(answer.ErrorCode)
+		if len(answer.Coordinators) > 0 {
+			last = kerr.ErrorForCode(answer.Coordinators[0].ErrorCode)
+		}
+		if last == nil && w.loaded(s) {
+			return
+		}
+	}
+	w.t.Fatalf("no coordinator of group %s: %v", group, last)
+}
+
+// loaded tells whether the group's coordinator has read its log.
+func (w *world) loaded(s *server) bool {
+	w.t.Helper()
+	req := kmsg.NewPtrOffsetFetchRequest()
+	rg := kmsg.NewOffsetFetchRequestGroup()
+	rg.Group = group
+	req.Groups = append(req.Groups, rg)
+	answer := ledger.Ask[*kmsg.OffsetFetchResponse](w.t, s.Client, req)
+	return answer.ErrorCode == 0 && len(answer.Groups) == 1 && answer.Groups[0].ErrorCode == 0
+}
