@@ -19,7 +19,8 @@ import (
 // Version is the Kafka release whose command lines are copied.
 const Version = "4.3.1"
 
-// Env is what a tool may touch of its surroundings.
+// Env is what a tool may touch of its surroundings. Stderr is written to by several
+// goroutines at once: a client warns of brokers that it cannot reach.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

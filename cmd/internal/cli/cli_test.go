@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -213,7 +214,7 @@ func TestBackoff(t *testing.T) {
 // TestUnreachable: a broker that is not there is warned of, and named in the error at
 // the end of the API timeout.
 func TestUnreachable(t *testing.T) {
-	var errs bytes.Buffer
+	var errs lockedBuffer
 	env := &Env{Stderr: &errs, Now: func() time.Time { return time.UnixMilli(0).UTC() }}
 	admin, err := NewAdmin(env, Properties{"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "120"})
 	if err != nil {
@@ -231,4 +232,22 @@ func TestUnreachable(t *testing.T) {
 	if first != want {
 		t.Errorf("warned %q, want %q", first, want)
 	}
+}
+
+// lockedBuffer is a buffer for several goroutines.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
