@@ -167,3 +167,25 @@ func TestDecodeHostileCounts(t *testing.T) {
 		}
 	}
 }
+
+// An array that may not be null is refused when it is; kmsg alone would take it for an empty one.
+func TestNullArrays(t *testing.T) {
+	null := []byte{0xff, 0xff, 0xff, 0xff}
+	for _, c := range []struct {
+		name         string
+		key, version int16
+		body         []byte
+		refused      bool
+	}{
+		{"ListOffsets topics", 2, 1, append([]byte{0xff, 0xff, 0xff, 0xff}, null...), true},
+		{"Metadata v0 topics", 3, 0, null, true},
+		{"Metadata v1 topics", 3, 1, null, false},
+		{"DeleteTopics names", 20, 1, append(null, 0, 0, 0, 1), true},
+		{"DescribeConfigs v0 names", 32, 0, append([]byte{0, 0, 0, 1, 2, 0, 1, 'a'}, null...), false},
+	} {
+		_, err := DecodeRequest(RequestHeader{Key: c.key, Version: c.version}, c.body)
+		if (err != nil) != c.refused {
+			t.Errorf("%s: got error %v, want one: %v", c.name, err, c.refused)
+		}
+	}
+}

@@ -205,7 +205,7 @@ func (g *generator) field(list []ast.Stmt) {
 	name := fieldOf(list, "s")
 	for _, s := range list {
 		if r, ok := s.(*ast.RangeStmt); ok {
-			g.emit(name + "[")
+			g.emit(name + nullableFrom(list) + "[")
 			g.structure(r.Body.List)
 			g.emit("]")
 			return
@@ -218,6 +218,18 @@ func (g *generator) field(list []ast.Stmt) {
 		return
 	}
 	g.structure(list)
+}
+
+// nullableFrom is "?n" when the array that a list of statements reads may be null from version n on: kmsg then makes
+// an empty array of one with no elements.
+func nullableFrom(list []ast.Stmt) string {
+	for _, s := range list {
+		var from int
+		if c, ok := s.(*ast.IfStmt); ok && c.Init == nil && scan(source(c.Cond), "version<%d||l==0", &from) {
+			return fmt.Sprintf("?%d", from)
+		}
+	}
+	return ""
 }
 
 // fieldOf finds the field X in "v := s.X", "v := &s.X" or "s.X = new(…)".

@@ -19,6 +19,7 @@ import (
 //	s ?s         a string, one that may be null
 //	b ?b         bytes, bytes that may be null
 //	Name[ … ]    an array, in the field Name of kmsg's structure
+//	Name?1[ … ]  an array that may be null from version 1 on
 //	Name{ … }    a structure that may be null
 //	Name( … )    a structure
 //	#2< … >      a tagged field, with its tag; they come before the next word
@@ -42,6 +43,7 @@ type field struct {
 	size     int     // fixed: bytes on the wire; array, nullable: bytes of an element in memory
 	fields   []field // of an element or a structure
 	tagged   map[uint32][]field
+	nullFrom int16 // array: the first version in which it may be null; none: in no version
 }
 
 type kind uint8
@@ -142,6 +144,10 @@ func (p *schemaParser) word(f *field, w string, t reflect.Type) {
 	case '#':
 		f.kind = tags
 	case '[':
+		name, from, _ := strings.Cut(name, "?")
+		if f.nullFrom = none; from != "" {
+			f.nullFrom = int16(p.number(from))
+		}
 		elem := p.member(t, name).Elem()
 		f.kind, f.size, f.fields = array, int(elem.Size()), p.fields("]", elem)
 	case '{':
@@ -218,9 +224,12 @@ func (w *walker) walk(fields []field) {
 	}
 }
 
-// elements walks an array; null counts as empty.
+// elements walks an array.
 func (w *walker) elements(f *field) {
 	n := w.nullableArray(1)
+	if n < 0 && w.version < f.nullFrom {
+		w.Fail(errNull)
+	}
 	if n <= 0 {
 		return
 	}

@@ -12,12 +12,12 @@ var requestSchemas = map[int16]string{
 	// ListOffsetsRequest
 	2: "6 4 2+:1 Topics[ s Partitions[ 4 4+:4 8 0-0:4 # ] # ] 10+:4 #",
 	// MetadataRequest
-	3: "9 Topics[ 10+:16 0-9:s 10+:?s # ] 4+:1 8-10:1 8+:1 #",
+	3: "9 Topics?1[ 10+:16 0-9:s 10+:?s # ] 4+:1 8-10:1 8+:1 #",
 	// OffsetCommitRequest
 	8: "8 s 1+:4 1+:s 7+:?s 2-4:8 Topics[ 0-9:s 10+:16 Partitions[ 4 8 1-1:8 6+:4 ?s # ] # ] #",
 	// OffsetFetchRequest
-	9: "6 0-7:s 0-7:Topics[ s Partitions[ 4 ] # ] 8+:Groups[ s 9+:?s 9+:4 Topics[ 8-9:s 10+:16 " +
-		"Partitions[ 4 ] # ] # ] 7+:1 #",
+	9: "6 0-7:s 0-7:Topics?2[ s Partitions[ 4 ] # ] 8+:Groups[ s 9+:?s 9+:4 Topics?0[ 8-9:s " +
+		"10+:16 Partitions[ 4 ] # ] # ] 7+:1 #",
 	// FindCoordinatorRequest
 	10: "3 0-3:s 1+:1 4+:CoordinatorKeys[ s ] #",
 	// JoinGroupRequest
@@ -64,17 +64,17 @@ var requestSchemas = map[int16]string{
 	// DeleteACLsRequest
 	31: "2 Filters[ 1 ?s 1+:1 ?s ?s 1 1 # ] #",
 	// DescribeConfigsRequest
-	32: "4 Resources[ 1 s ConfigNames[ s ] # ] 1+:1 3+:1 #",
+	32: "4 Resources[ 1 s ConfigNames?0[ s ] # ] 1+:1 3+:1 #",
 	// AlterConfigsRequest
 	33: "2 Resources[ 1 s Configs[ s ?s # ] # ] 1 #",
 	// AlterReplicaLogDirsRequest
 	34: "2 Dirs[ s Topics[ s Partitions[ 4 ] # ] # ] #",
 	// DescribeLogDirsRequest
-	35: "2 Topics[ s Partitions[ 4 ] # ] #",
+	35: "2 Topics?0[ s Partitions[ 4 ] # ] #",
 	// SASLAuthenticateRequest
 	36: "2 b #",
 	// CreatePartitionsRequest
-	37: "2 Topics[ s 4 Assignment[ Replicas[ 4 ] # ] # ] 4 1 #",
+	37: "2 Topics[ s 4 Assignment?0[ Replicas[ 4 ] # ] # ] 4 1 #",
 	// CreateDelegationTokenRequest
 	38: "2 3+:?s 3+:?s Renewers[ s s # ] 8 #",
 	// RenewDelegationTokenRequest
@@ -82,17 +82,17 @@ var requestSchemas = map[int16]string{
 	// ExpireDelegationTokenRequest
 	40: "2 b 8 #",
 	// DescribeDelegationTokenRequest
-	41: "2 Owners[ s s # ] #",
+	41: "2 Owners?0[ s s # ] #",
 	// DeleteGroupsRequest
 	42: "2 Groups[ s ] #",
 	// ElectLeadersRequest
-	43: "2 1+:1 Topics[ s Partitions[ 4 ] # ] 4 #",
+	43: "2 1+:1 Topics?0[ s Partitions[ 4 ] # ] 4 #",
 	// IncrementalAlterConfigsRequest
 	44: "1 Resources[ 1 s Configs[ s 1 ?s # ] # ] 1 #",
 	// AlterPartitionAssignmentsRequest
-	45: "0 4 1+:1 Topics[ s Partitions[ 4 Replicas[ 4 ] # ] # ] #",
+	45: "0 4 1+:1 Topics[ s Partitions[ 4 Replicas?0[ 4 ] # ] # ] #",
 	// ListPartitionReassignmentsRequest
-	46: "0 4 Topics[ s Partitions[ 4 ] # ] #",
+	46: "0 4 Topics?0[ s Partitions[ 4 ] # ] #",
 	// OffsetDeleteRequest
 	47: "none s Topics[ s Partitions[ 4 ] ]",
 	// DescribeClientQuotasRequest
@@ -100,7 +100,7 @@ var requestSchemas = map[int16]string{
 	// AlterClientQuotasRequest
 	49: "1 Entries[ Entity[ s ?s # ] Ops[ s 8 1 # ] # ] 1 #",
 	// DescribeUserSCRAMCredentialsRequest
-	50: "0 Users[ s # ] #",
+	50: "0 Users?0[ s # ] #",
 	// AlterUserSCRAMCredentialsRequest
 	51: "0 Deletions[ s 1 # ] Upsertions[ s 1 4 b b # ] #",
 	// VoteRequest
@@ -128,7 +128,7 @@ var requestSchemas = map[int16]string{
 	// BrokerRegistrationRequest
 	62: "0 4 s 16 Listeners[ s s 2 2 # ] Features[ s 2 2 # ] ?s 1+:1 2+:LogDirs[ 16 ] 3+:8 #",
 	// BrokerHeartbeatRequest
-	63: "0 4 8 8 1 1 #0< OfflineLogDirs[ 16 ] > #1< CordonedLogDirs[ 16 ] > #",
+	63: "0 4 8 8 1 1 #0< OfflineLogDirs[ 16 ] > #1< CordonedLogDirs?0[ 16 ] > #",
 	// UnregisterBrokerRequest
 	64: "0 4 #",
 	// DescribeTransactionsRequest
@@ -138,7 +138,7 @@ var requestSchemas = map[int16]string{
 	// AllocateProducerIDsRequest
 	67: "0 4 8 #",
 	// ConsumerGroupHeartbeatRequest
-	68: "0 s s 4 ?s ?s 4 SubscribedTopicNames[ s ] 1+:?s ?s Topics[ 16 Partitions[ 4 ] # ] #",
+	68: "0 s s 4 ?s ?s 4 SubscribedTopicNames?0[ s ] 1+:?s ?s Topics?0[ 16 Partitions[ 4 ] # ] #",
 	// ConsumerGroupDescribeRequest
 	69: "0 Groups[ s ] 1 #",
 	// ControllerRegistrationRequest
@@ -154,7 +154,7 @@ var requestSchemas = map[int16]string{
 	// DescribeTopicPartitionsRequest
 	75: "0 Topics[ s # ] 4 Cursor{ s 4 # } #",
 	// ShareGroupHeartbeatRequest
-	76: "0 s s 4 ?s SubscribedTopicNames[ s ] #",
+	76: "0 s s 4 ?s SubscribedTopicNames?0[ s ] #",
 	// ShareGroupDescribeRequest
 	77: "0 GroupIDs[ s ] 1 #",
 	// ShareFetchRequest
@@ -184,14 +184,14 @@ var requestSchemas = map[int16]string{
 	88: "0 s s 4 4 ?s ?s 4 Topology{ 4 Subtopologies[ s SourceTopics[ s ] SourceTopicRegex[ s ] " +
 		"StateChangelogTopics[ s 4 2 Configs[ s s # ] # ] RepartitionSinkTopics[ s ] " +
 		"RepartitionSourceTopics[ s 4 2 Configs[ s s # ] # ] CopartitionGroups[ SourceTopics[ 2 ] " +
-		"SourceTopicRegex[ 2 ] RepartitionSourceTopics[ 2 ] # ] # ] # } ActiveTasks[ s Partitions[ " +
-		"4 ] # ] StandbyTasks[ s Partitions[ 4 ] # ] WarmupTasks[ s Partitions[ 4 ] # ] ?s " +
-		"UserEndpoint{ s 2 # } ClientTags[ s s # ] TaskOffsets[ s 4 8 # ] TaskEndOffsets[ s 4 8 # " +
-		"] 1 #",
+		"SourceTopicRegex[ 2 ] RepartitionSourceTopics[ 2 ] # ] # ] # } ActiveTasks?0[ s " +
+		"Partitions[ 4 ] # ] StandbyTasks?0[ s Partitions[ 4 ] # ] WarmupTasks?0[ s Partitions[ 4 " +
+		"] # ] ?s UserEndpoint{ s 2 # } ClientTags?0[ s s # ] TaskOffsets?0[ s 4 8 # ] " +
+		"TaskEndOffsets?0[ s 4 8 # ] 1 #",
 	// StreamsGroupDescribeRequest
 	89: "0 Groups[ s ] 1 1+:1 #",
 	// DescribeShareGroupOffsetsRequest
-	90: "0 Groups[ s Topics[ s Partitions[ 4 ] # ] # ] #",
+	90: "0 Groups[ s Topics?0[ s Partitions[ 4 ] # ] # ] #",
 	// AlterShareGroupOffsetsRequest
 	91: "0 s Topics[ s Partitions[ 4 8 # ] # ] #",
 	// DeleteShareGroupOffsetsRequest

@@ -62,9 +62,9 @@ func (p *Partition) read(r ReadRequest) (ReadResult, error) {
 	}
 	result := ReadResult{HighWatermark: p.hw.Load(), LogStartOffset: log.StartOffset()}
 	result.LastStableOffset = log.LastStableOffset(result.HighWatermark)
-	if d := diverging(log, r); d != nil {
-		result.Diverging = d
-		return result, nil
+	result.Diverging, err = diverging(log, r)
+	if err != nil || result.Diverging != nil {
+		return result, err
 	}
 	result.Slice, err = log.Read(r.Offset, commitlog.ReadOptions{
 		MaxBytes: r.MaxBytes, MinOneBatch: r.MinOneBatch, Isolation: r.Isolation,
@@ -86,10 +86,13 @@ func (p *Partition) Readable(r ReadRequest, measure bool) (int64, error) {
 	marks := ReadResult{HighWatermark: p.hw.Load()}
 	marks.LastStableOffset = log.LastStableOffset(marks.HighWatermark)
 	upTo := bound(log, r.Replica, r.Isolation, marks)
+	d, err := diverging(log, r)
 	switch {
+	case err != nil:
+		return 0, err
 	case r.Offset > log.EndOffset() || r.Offset < log.StartOffset():
 		return 0, &commitlog.OffsetOutOfRangeError{Requested: r.Offset, Start: log.StartOffset(), End: log.EndOffset()}
-	case diverging(log, r) != nil:
+	case d != nil:
 		return 0, errDiverging
 	case r.Offset >= upTo:
 		return 0, nil
@@ -118,16 +121,22 @@ func bound(log *commitlog.Log, replica int32, isolation commitlog.Isolation, r R
 	}
 }
 
-// diverging compares the caller's last record with this log's history.
-func diverging(log *commitlog.Log, r ReadRequest) *EpochEnd {
+// diverging compares the caller's last record with this log's history. An epoch that this log has never reached says
+// nothing of where the caller's log left it: *commitlog.OffsetOutOfRangeError, as for an offset below the log start.
+//
+// Kafka: Partition.readRecords (KIP-595).
+func diverging(log *commitlog.Log, r ReadRequest) (*EpochEnd, error) {
 	if r.LastFetchedEpoch == NoEpoch {
-		return nil
+		return nil, nil
 	}
 	epoch, end := log.EpochEnd(r.LastFetchedEpoch)
-	if epoch == r.LastFetchedEpoch && end >= r.Offset {
-		return nil
+	switch {
+	case epoch < 0 || end < 0 || r.Offset < log.StartOffset():
+		return nil, &commitlog.OffsetOutOfRangeError{Requested: r.Offset, Start: log.StartOffset(), End: log.EndOffset()}
+	case epoch == r.LastFetchedEpoch && end >= r.Offset:
+		return nil, nil
 	}
-	return &EpochEnd{Epoch: epoch, EndOffset: end}
+	return &EpochEnd{Epoch: epoch, EndOffset: end}, nil
 }
 
 // EpochEnd is the largest leader epoch not above epoch and where it ends.
