@@ -24,8 +24,11 @@ const (
 	acksAll    = -1
 )
 
-// firstBatchVersion is the first Produce version that carries record batches (magic 2).
-const firstBatchVersion = 3
+// The first Produce versions with a rule of their own.
+const (
+	firstBatchVersion = 3  // record batches (magic 2)
+	idProduceVersion  = 13 // topics by id
+)
 
 // produced is one partition of a produce request on its way to an answer.
 type produced struct {
@@ -123,7 +126,7 @@ func (a *API) producePartition(c *call, request *protocol.ProduceRequest, topic 
 	if request.Acks < acksAll || request.Acks > acksLeader {
 		return refuse(kerr.InvalidRequiredAcks)
 	}
-	p, err := a.partitionOf(topic.Name, topic.ID, in.Index)
+	p, err := a.partitionToProduce(c.version(), topic, in.Index)
 	if err != nil {
 		return refuse(err)
 	}
@@ -145,6 +148,14 @@ func (a *API) producePartition(c *call, request *protocol.ProduceRequest, topic 
 		return refused
 	}
 	return a.appendBatch(c, request, p, batch, in.Index, admitted.verification)
+}
+
+// partitionToProduce finds a partition by the id of its topic from v13 on.
+func (a *API) partitionToProduce(version int16, topic protocol.ProduceTopic, index int32) (*replica.Partition, error) {
+	if version >= idProduceVersion {
+		return a.partitionByID(topic.ID, index)
+	}
+	return a.partitionByName(topic.Name, index)
 }
 
 func (a *API) appendBatch(c *call, request *protocol.ProduceRequest, p *replica.Partition, batch []byte,

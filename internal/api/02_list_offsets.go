@@ -1,6 +1,8 @@
 package api
 
 import (
+	"errors"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -29,6 +31,7 @@ type topicPartition struct {
 
 func (a *API) listOffsets(c *call, request *kmsg.ListOffsetsRequest) kmsg.Response {
 	response := answerTo[*kmsg.ListOffsetsResponse](request)
+	known := request.IsolationLevel == 0 || request.IsolationLevel == int8(commitlog.ReadCommitted)
 	asked := map[topicPartition]int{}
 	for _, t := range request.Topics {
 		for _, p := range t.Partitions {
@@ -39,38 +42,47 @@ func (a *API) listOffsets(c *call, request *kmsg.ListOffsetsRequest) kmsg.Respon
 		out := kmsg.NewListOffsetsResponseTopic()
 		out.Topic = t.Topic
 		for _, p := range t.Partitions {
-			twice := asked[topicPartition{t.Topic, p.Partition}] > 1
-			out.Partitions = append(out.Partitions, a.listOffset(c, request, t.Topic, p, twice))
+			key := topicPartition{t.Topic, p.Partition}
+			switch n := asked[key]; {
+			case !known:
+				out.Partitions = append(out.Partitions, a.noOffset(c, request, p, kerr.UnknownServerError))
+			case n == 1 || request.Version == 0:
+				out.Partitions = append(out.Partitions, a.listOffset(c, request, t.Topic, p))
+			case n > 1: // asked several times: refused once
+				asked[key] = 0
+				out.Partitions = append(out.Partitions, a.noOffset(c, request, p, kerr.InvalidRequest))
+			}
 		}
 		response.Topics = append(response.Topics, out)
 	}
 	return response
 }
 
-func (a *API) listOffset(c *call, request *kmsg.ListOffsetsRequest, topic string,
-	in kmsg.ListOffsetsRequestTopicPartition, twice bool) kmsg.ListOffsetsResponseTopicPartition {
+// noOffset is the answer without an offset.
+func (a *API) noOffset(c *call, request *kmsg.ListOffsetsRequest, in kmsg.ListOffsetsRequestTopicPartition, why error,
+) kmsg.ListOffsetsResponseTopicPartition {
 	out := kmsg.NewListOffsetsResponseTopicPartition()
 	out.Partition, out.Timestamp, out.Offset, out.LeaderEpoch = in.Partition, -1, -1, -1
 	if request.Version == 0 {
 		out.OldStyleOffsets = []int64{}
 	}
-	refuse := func(err error) kmsg.ListOffsetsResponseTopicPartition {
-		out.ErrorCode = a.failed(c, err)
-		return out
-	}
+	out.ErrorCode = a.failed(c, why)
+	return out
+}
+
+func (a *API) listOffset(c *call, request *kmsg.ListOffsetsRequest, topic string,
+	in kmsg.ListOffsetsRequestTopicPartition) kmsg.ListOffsetsResponseTopicPartition {
+	refuse := func(err error) kmsg.ListOffsetsResponseTopicPartition { return a.noOffset(c, request, in, err) }
 	if !a.allowed(c, auth.Describe, auth.Topic(topic)) {
 		return refuse(kerr.TopicAuthorizationFailed)
 	}
 	if request.Version == 0 {
-		return a.legacyOffsets(c, request, topic, in, out)
-	}
-	if twice {
-		return refuse(kerr.InvalidRequest)
+		return a.legacyOffsets(c, request, topic, in)
 	}
 	if since, known := specialSince[in.Timestamp]; in.Timestamp < 0 && (!known || request.Version < since) {
 		return refuse(kerr.UnsupportedVersion)
 	}
-	p, err := a.partitionOf(topic, [16]byte{}, in.Partition)
+	p, err := a.partitionByName(topic, in.Partition)
 	if err != nil {
 		return refuse(err)
 	}
@@ -81,12 +93,12 @@ func (a *API) listOffset(c *call, request *kmsg.ListOffsetsRequest, topic string
 	found, err := a.lookUp(p, replica.OffsetQuery{Timestamp: in.Timestamp, LeaderEpoch: epoch,
 		Replica: request.ReplicaID, Isolation: commitlog.Isolation(request.IsolationLevel)})
 	if err != nil {
-		out.ErrorCode = a.failed(c, err)
-		if out.ErrorCode == kerr.OffsetNotAvailable.Code && request.Version < 5 {
-			out.ErrorCode = kerr.LeaderNotAvailable.Code
+		if errors.Is(err, replica.ErrOffsetNotAvailable) && request.Version < 5 {
+			err = kerr.LeaderNotAvailable
 		}
-		return out
+		return refuse(err)
 	}
+	out := a.noOffset(c, request, in, nil)
 	out.Timestamp, out.Offset, out.LeaderEpoch = found.Timestamp, found.Offset, found.LeaderEpoch
 	return out
 }
@@ -117,9 +129,9 @@ func (a *API) lookUp(p *replica.Partition, q replica.OffsetQuery) (commitlog.Fou
 
 // legacyOffsets answers version 0.
 func (a *API) legacyOffsets(c *call, request *kmsg.ListOffsetsRequest, topic string,
-	in kmsg.ListOffsetsRequestTopicPartition, out kmsg.ListOffsetsResponseTopicPartition,
-) kmsg.ListOffsetsResponseTopicPartition {
-	p, err := a.partitionOf(topic, [16]byte{}, in.Partition)
+	in kmsg.ListOffsetsRequestTopicPartition) kmsg.ListOffsetsResponseTopicPartition {
+	out := a.noOffset(c, request, in, nil)
+	p, err := a.partitionByName(topic, in.Partition)
 	if err == nil {
 		var offsets []int64
 		offsets, err = p.LegacyOffsets(in.Timestamp, int(in.MaxNumOffsets), request.ReplicaID)

@@ -34,7 +34,7 @@ func (a *API) epochEnd(c *call, version int16, topic string, in kmsg.OffsetForLe
 		out.ErrorCode = a.failed(c, kerr.TopicAuthorizationFailed)
 		return out
 	}
-	p, err := a.partitionOf(topic, [16]byte{}, in.Partition)
+	p, err := a.partitionByName(topic, in.Partition)
 	if err == nil {
 		current := int32(replica.NoEpoch)
 		if version >= 2 {

@@ -34,13 +34,13 @@ type partitionKey struct {
 // sessionPartition is what a session remembers of one partition: what to fetch, and what was last answered.
 type sessionPartition struct {
 	key            partitionKey
+	name           string // of the topic, once its id was known; a session with ids only
 	in             protocol.FetchPartition
 	highWatermark  int64 // -1: answer whatever it is
 	logStartOffset int64
 }
 
-// fetchSession is one session. The lock of the cache guards it; partitions of one session are used by one request
-// at a time, since its epoch lets only one in.
+// fetchSession is one session. The lock of the cache guards it.
 type fetchSession struct {
 	id, epoch  int32
 	usesIDs    bool
@@ -49,6 +49,10 @@ type fetchSession struct {
 	byKey      map[partitionKey]*list.Element
 	created    time.Time
 	used       time.Time
+	// running is the connection whose fetch is being answered, nil: none is; its next fetches wait in queue. A fetch
+	// on another connection overtakes it, and makes its answer an error.
+	running *protocol.Conn
+	queue   []*fetching
 }
 
 // fetchSessions is the bounded cache of sessions.
@@ -73,6 +77,52 @@ type sessionContext struct {
 	session     *fetchSession
 	incremental bool
 	wantsNew    bool
+	// held is the session in which the connection's next fetches wait for this one.
+	held *fetchSession
+}
+
+// enter tells whether a fetch may start. It may not when the same connection has one of the same session that is not
+// answered yet: Kafka handles one request of a connection at a time. leave gives it back when its turn comes.
+func (s *fetchSessions) enter(f *fetching) bool {
+	r := &f.request
+	if f.c.version() < sessionFetch || r.SessionID == 0 {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	session := s.byID[r.SessionID]
+	if session != nil && session.running == f.c.request.Conn {
+		session.queue = append(session.queue, f)
+		return false
+	}
+	return true
+}
+
+// leave notes that a fetch was answered, and returns the one that waited for that, if any.
+func (s *fetchSessions) leave(f *fetching) *fetching {
+	session := f.session.held
+	if session == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if session.running != f.c.request.Conn {
+		return nil
+	}
+	session.running = nil
+	if len(session.queue) == 0 {
+		return nil
+	}
+	next := session.queue[0]
+	session.queue = session.queue[1:]
+	return next
+}
+
+// nextFetch starts the fetch that waited for one that is answered now.
+func (a *API) nextFetch(answered *fetching) {
+	if next := a.sessions.leave(answered); next != nil {
+		a.startFetch(next)
+	}
 }
 
 // begin decides which partitions a fetch is about, and puts them into f.wanted. It returns a code other than 0
@@ -82,19 +132,41 @@ func (s *fetchSessions) begin(f *fetching) int16 {
 	defer s.mu.Unlock()
 	r := &f.request
 	f.session.cache = s
-	if f.c.version() < 7 || r.SessionEpoch == initialEpoch || r.SessionEpoch == finalEpoch {
+	if f.c.version() < sessionFetch || r.SessionEpoch == initialEpoch || r.SessionEpoch == finalEpoch {
 		if r.SessionID != 0 {
 			delete(s.byID, r.SessionID)
 		}
-		f.session.wantsNew = f.c.version() >= 7 && r.SessionEpoch == initialEpoch
-		for _, t := range r.Topics {
-			for _, p := range t.Partitions {
-				f.wanted = append(f.wanted, &wanted{topic: t.Name, topicID: t.ID, in: p})
-			}
-		}
+		f.session.wantsNew = f.c.version() >= sessionFetch && r.SessionEpoch == initialEpoch
+		f.wantAll()
 		return none
 	}
 	return s.continueSession(f)
+}
+
+// wantAll takes the partitions of a full fetch: one named again replaces the first.
+func (f *fetching) wantAll() {
+	n := 0
+	for _, t := range f.request.Topics {
+		n += len(t.Partitions)
+	}
+	f.wanted = make([]wanted, 0, n)
+	var seen map[partitionKey]int
+	if n > 1 {
+		seen = make(map[partitionKey]int, n)
+	}
+	for _, t := range f.request.Topics {
+		for _, p := range t.Partitions {
+			key := partitionKey{t.Name, t.ID, p.Index}
+			if i, again := seen[key]; again {
+				f.wanted[i].in = p
+				continue
+			}
+			if seen != nil {
+				seen[key] = len(f.wanted)
+			}
+			f.wanted = append(f.wanted, wanted{topic: t.Name, topicID: t.ID, in: p})
+		}
+	}
 }
 
 // continueSession is begin for an incremental fetch.
@@ -106,7 +178,7 @@ func (s *fetchSessions) continueSession(f *fetching) int16 {
 		return kerr.FetchSessionIDNotFound.Code
 	case session.epoch != r.SessionEpoch:
 		return kerr.InvalidFetchSessionEpoch.Code
-	case session.usesIDs != (f.c.version() >= 13):
+	case session.usesIDs != (f.c.version() >= idFetch):
 		return kerr.FetchSessionTopicIDError.Code
 	}
 	session.update(r)
@@ -116,10 +188,12 @@ func (s *fetchSessions) continueSession(f *fetching) int16 {
 	} else {
 		session.epoch = nextEpoch(session.epoch)
 		f.session.session, f.session.incremental = session, true
+		f.session.held, session.running = session, f.c.request.Conn
 	}
+	f.wanted = make([]wanted, 0, session.order.Len())
 	for e := session.order.Front(); e != nil; e = e.Next() {
 		p := e.Value.(*sessionPartition)
-		f.wanted = append(f.wanted, &wanted{topic: p.key.topic, topicID: p.key.topicID, in: p.in, cached: p})
+		f.wanted = append(f.wanted, wanted{topic: p.key.topic, topicID: p.key.topicID, in: p.in, cached: p})
 	}
 	return none
 }
@@ -162,18 +236,25 @@ func (session *fetchSession) put(key partitionKey, in protocol.FetchPartition) *
 
 // respond makes the answer: of a full fetch every partition, of an incremental one those with something new. A
 // partition that had records goes to the end of the session's order, so that a large one cannot starve the rest.
+// read is written over.
 func (x *sessionContext) respond(f *fetching, read []protocol.FetchPartitionResponse) *protocol.FetchResponse {
 	s := x.cache
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x.wantsNew && len(f.wanted) > 0 {
+	if x.wantsNew {
 		x.session = s.create(f)
 	}
 	response := &protocol.FetchResponse{}
 	if x.session != nil {
 		response.SessionID = x.session.id
 	}
-	for i, w := range f.wanted {
+	if x.incremental && x.session.epoch != nextEpoch(f.request.SessionEpoch) {
+		response.ErrorCode = kerr.InvalidFetchSessionEpoch.Code
+		return response
+	}
+	kept := read[:0]
+	for i := range f.wanted {
+		w := &f.wanted[i]
 		changed := w.cached == nil || w.cached.note(&read[i])
 		if x.incremental && !changed {
 			continue
@@ -183,9 +264,22 @@ func (x *sessionContext) respond(f *fetching, read []protocol.FetchPartitionResp
 				x.session.order.MoveToBack(e)
 			}
 		}
-		appendPartition(response, w, read[i])
+		kept = append(kept, read[i])
+		addToTopic(response, w, kept)
 	}
 	return response
+}
+
+// addToTopic puts the last of all answers kept so far into the answer's last topic, or into a new one when it is of
+// another topic. The partitions of a topic are a part of kept.
+func addToTopic(response *protocol.FetchResponse, w *wanted, kept []protocol.FetchPartitionResponse) {
+	n := len(response.Topics)
+	if n == 0 || response.Topics[n-1].Name != w.topic || response.Topics[n-1].ID != [16]byte(w.topicID) {
+		response.Topics = append(response.Topics, protocol.FetchTopicResponse{Name: w.topic, ID: w.topicID})
+		n++
+	}
+	topic := &response.Topics[n-1]
+	topic.Partitions = kept[len(kept)-len(topic.Partitions)-1:]
 }
 
 // note remembers what is answered and tells whether it is new.
@@ -206,17 +300,6 @@ func (p *sessionPartition) note(read *protocol.FetchPartitionResponse) bool {
 	return changed
 }
 
-// appendPartition adds a partition to the answer, in a topic of its own unless the one before is of the same topic.
-func appendPartition(response *protocol.FetchResponse, w *wanted, read protocol.FetchPartitionResponse) {
-	n := len(response.Topics)
-	if n == 0 || response.Topics[n-1].Name != w.topic || response.Topics[n-1].ID != [16]byte(w.topicID) {
-		response.Topics = append(response.Topics, protocol.FetchTopicResponse{Name: w.topic, ID: w.topicID})
-		n++
-	}
-	topic := &response.Topics[n-1]
-	topic.Partitions = append(topic.Partitions, read)
-}
-
 // create makes a session of a full fetch, if there is room or a session that may go; else nil, which is legal: the
 // client goes on with full fetches.
 func (s *fetchSessions) create(f *fetching) *fetchSession {
@@ -225,10 +308,14 @@ func (s *fetchSessions) create(f *fetching) *fetchSession {
 	if len(s.byID) >= s.limit() && !s.evict(now, privileged, len(f.wanted)) {
 		return nil
 	}
-	session := &fetchSession{id: s.newID(), epoch: nextEpoch(initialEpoch), usesIDs: f.c.version() >= 13,
+	session := &fetchSession{id: s.newID(), epoch: nextEpoch(initialEpoch), usesIDs: f.c.version() >= idFetch,
 		privileged: privileged, order: list.New(), byKey: map[partitionKey]*list.Element{}, created: now, used: now}
-	for _, w := range f.wanted {
+	for i := range f.wanted {
+		w := &f.wanted[i]
 		w.cached = session.put(partitionKey{w.topic, w.topicID, w.in.Index}, w.in)
+		if w.partition != nil {
+			w.cached.name = w.partition.Topic
+		}
 	}
 	s.byID[session.id] = session
 	return session

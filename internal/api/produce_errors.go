@@ -3,6 +3,8 @@ package api
 import (
 	"errors"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"tidemark/internal/commitlog"
 	"tidemark/internal/protocol"
 	"tidemark/record"
@@ -11,6 +13,11 @@ import (
 // describeRefusal adds to an answer what Kafka says of a refused batch: for most errors nothing but the code.
 func describeRefusal(answer *protocol.ProducePartitionResponse, err error, info commitlog.AppendInfo) {
 	answer.LogStartOffset = info.LogStartOffset
+	switch answer.ErrorCode { // Kafka: ReplicaManager.appendToLocalLog tells no log start offset with these
+	case kerr.CorruptMessage.Code, kerr.MessageTooLarge.Code, kerr.RecordListTooLarge.Code,
+		kerr.NotLeaderForPartition.Code, kerr.KafkaStorageError.Code, kerr.UnknownTopicOrPartition.Code:
+		answer.LogStartOffset = -1
+	}
 	var refused *commitlog.AppendError
 	if !errors.As(err, &refused) {
 		return
