@@ -76,7 +76,7 @@ var forbidden = map[string][]string{
 	"time": {"Now", "Since", "Until", "Sleep", "Tick"},
 	"os": {"Open", "OpenFile", "Create", "CreateTemp", "ReadFile", "WriteFile", "ReadDir", "Stat", "Lstat", "Remove",
 		"RemoveAll", "Rename", "Mkdir", "MkdirAll", "MkdirTemp", "Truncate", "Chtimes", "Link", "Symlink", "Getenv"},
-	"math/rand":    {"Int", "Intn", "Int31", "Int31n", "Int63", "Int63n", "Float64", "Perm", "Shuffle", "Read", "Seed"},
+	"math/rand": {"Int", "Intn", "Int31", "Int31n", "Int63", "Int63n", "Float64", "Perm", "Shuffle", "Read", "Seed"},
 	"math/rand/v2": {"Int", "IntN", "Int32", "Int32N", "Int64", "Int64N", "Uint32", "Uint64", "N", "Float64", "Perm",
 		"Shuffle"},
 }

@@ -193,7 +193,8 @@ func createCases() map[string]createCase {
 		"unknown broker":          {topic: "new", partitions: -1, replication: -1, assignment: map[int32][]int32{0: {9}}},
 		"assignment with numbers": {topic: "new", partitions: 1, replication: 1, assignment: map[int32][]int32{0: {1}}},
 		"replica twice":           {topic: "new", partitions: -1, replication: -1, assignment: map[int32][]int32{0: {1, 1}}},
-		"uneven":                  {topic: "new", partitions: -1, replication: -1, assignment: map[int32][]int32{0: {1}, 1: {}}},
+		"uneven": {topic: "new", partitions: -1, replication: -1,
+			assignment: map[int32][]int32{0: {1}, 1: {}}},
 		"validate only":           {topic: "valid", partitions: 2, replication: 1, validate: true},
 		"defaults, validate only": {topic: "valid", partitions: -1, replication: -1, validate: true},
 	}
