@@ -64,22 +64,23 @@ func (c *folderCheck) otherFile(name string) {
 	case strings.HasSuffix(name, segment.DeletedSuffix):
 		if !c.inUse {
 			c.add(Note, Leftover, name, -1, "a file that waited for its removal when the broker stopped",
-				"nothing; it takes space until the next start, which removes it", "remove it")
+				"nothing; it takes space until the next start, which removes it",
+				"none: rename it back if its records should not have been deleted")
 		}
 	case strings.HasSuffix(name, segment.CleanedSuffix) && numbered:
 		if !c.inUse {
 			c.add(Note, Leftover, name, -1, "output of a compaction that was not completed",
-				"nothing; it takes space until the next start, which removes it", "remove it")
+				"nothing; it takes space until the next start, which removes it", "none")
 		}
 	case strings.HasSuffix(name, segment.SwapSuffix) && numbered && segmentKind(kind):
 		if !c.inUse {
 			c.add(Warning, Leftover, name, -1, "a replacement of segments by compacted ones was not completed",
 				"the next start completes it: it puts this file in place and removes the segments whose offsets it covers",
-				"complete it, as a start does")
+				"none: the next start does it")
 		}
 	case strings.HasSuffix(name, ".tmp"), strings.HasSuffix(name, ".part"):
 		if !c.inUse {
-			c.add(Note, Leftover, name, -1, "a write that was not completed", "nothing; nobody reads it", "remove it")
+			c.add(Note, Leftover, name, -1, "a write that was not completed", "nothing; nobody reads it", "none")
 		}
 	default:
 		c.add(Note, Strange, name, -1, "not a file of Kafka's or Tidemark's", "nothing; brokers pass it over", "none")
@@ -143,7 +144,7 @@ func (c *folderCheck) checkTopicID() error {
 	switch {
 	case errors.As(err, &malformed):
 		c.add(Error, MetadataWrong, checkpoint.PartitionMetadataFile, -1, malformed.Error(),
-			"Kafka takes the log directory offline when it opens the partition", "none: take the id from the metadata or another replica")
+			"Kafka takes the log directory offline when it opens the partition", "write it anew where the metadata log knows the topic's id")
 		return nil
 	case isAbsent(err):
 		return nil
@@ -204,7 +205,7 @@ func (c *folderCheck) gap(base, pos, from, to int64, where string) {
 		Severity: Warning, Kind: OffsetGap, File: filepath.Join(c.target.Dir, segment.Name(base, segment.LogSuffix)),
 		Pos: pos, Offset: from, base: -1,
 		What:   fmt.Sprintf("offsets %d to %d are missing %s, and nothing tells of compaction", from, to-1, where),
-		Breaks: "readers go on behind them; records that were there are gone", Repair: "none: the bytes are not there",
+		Breaks: "readers go on behind them; records that were there are gone", Repair: "restore a flipped bit of an offset if that is all; else none: the bytes are not there",
 	})
 }
 
@@ -249,7 +250,7 @@ func (c *folderCheck) missingSnapshots(reports []segmentReport) {
 
 func (c *folderCheck) missingEpochs(reports []segmentReport) {
 	end := reports[len(reports)-1].next
-	if n := len(c.epochs); n > 0 && c.epochs[n-1].StartOffset > end && !c.inUse && !reports[len(reports)-1].damaged {
+	if n := len(c.epochs); n > 0 && c.epochs[n-1].StartOffset > end && !c.inUse {
 		c.add(Warning, EpochsWrong, checkpoint.LeaderEpochFile, c.epochs[n-1].StartOffset,
 			fmt.Sprintf("epoch %d begins at offset %d, but the log ends at %d", c.epochs[n-1].Epoch, c.epochs[n-1].StartOffset, end),
 			"records were lost behind the end of the log, or the file is of another log; the next start drops the entry", epochsRepair)

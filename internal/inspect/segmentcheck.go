@@ -66,7 +66,30 @@ type segmentReport struct {
 	runStart    int64
 	largestSize int64
 	hasIndex    bool
+	ranges      []badRange
+	oddEpochs   []oddEpoch
 	old         bool // messages of magic 0 or 1
+}
+
+// badRange is bytes of a log that are no good batch.
+type badRange struct {
+	from, to int64
+	zeros    bool
+}
+
+// oddEpoch is a batch whose leader epoch is not what the checkpoint says.
+type oddEpoch struct {
+	pos       int64
+	got, want int32
+}
+
+// maxRanges bounds what is remembered of one segment; a log with more damage is not repaired.
+const maxRanges = 4096
+
+func (r *segmentReport) bad(from, to int64, zeros bool) {
+	if len(r.ranges) <= maxRanges {
+		r.ranges = append(r.ranges, badRange{from, to, zeros})
+	}
 }
 
 // told reports whether one of the kinds was found.
@@ -192,6 +215,7 @@ func (c *segmentCheck) badTail(at int64, damage *record.CorruptError) error {
 			breaks = "no record is missing; a recovery by Kafka cuts here and deletes all later segments"
 		}
 	}
+	c.report.bad(at, c.size, zeros)
 	repair := fmt.Sprintf("keep the %d bytes in a cut-* file and end the segment at %d", n, at)
 	if zeros {
 		repair = fmt.Sprintf("end the segment at %d", at)
@@ -209,6 +233,7 @@ func (c *segmentCheck) badMiddle(at, next int64, damage *record.CorruptError) {
 		"restore a single flipped bit if that is all; else keep the bytes in a cut-* file and close the gap, "+
 			"so that what is behind can be read")
 	f.Bytes = next - at
+	c.report.bad(at, next, false)
 	c.offsets.skip(at, next)
 }
 
@@ -238,8 +263,9 @@ func (c *segmentCheck) batch(sc *record.Scanner) error {
 		c.badChecksum(h, pos)
 		return nil
 	}
-	c.checkOffsets(&h, pos, entry)
-	c.checkEpoch(h, pos)
+	if c.checkOffsets(&h, pos, entry) {
+		c.checkEpoch(h, pos)
+	}
 	c.offsets.batch(c, h, pos)
 	c.times.batch(c, h)
 	c.txns.batch(c, h, pos, entry)
@@ -266,31 +292,35 @@ func (c *segmentCheck) badChecksum(h record.Header, pos int64) {
 			c.report.next),
 		"restore a single flipped bit if that is all; else keep the batch in a cut-* file and close the gap")
 	f.Bytes = int64(h.SizeBytes)
+	c.report.bad(pos, pos+int64(h.SizeBytes), false)
 	c.offsets.skip(pos, pos+int64(h.SizeBytes))
 }
 
 // checkOffsets checks where the batch stands, and its records. For a compressed message of an old magic the header
-// learns its first offset.
-func (c *segmentCheck) checkOffsets(h *record.Header, pos int64, entry []byte) {
+// learns its first offset. It is false when the batch's offsets cannot be right.
+func (c *segmentCheck) checkOffsets(h *record.Header, pos int64, entry []byte) bool {
 	if entry != nil {
 		c.checkRecords(h, pos, entry)
 	}
-	r := &c.report
+	r, fits := &c.report, true
 	switch {
 	case h.LastOffset < h.BaseOffset:
 		c.add(Error, OffsetRange, pos, h.BaseOffset,
 			fmt.Sprintf("last offset %d lies below base offset %d", h.LastOffset, h.BaseOffset),
 			"look-ups by offset go wrong in this segment", "none: only the producer knows what was meant")
-		return
+		return false
 	case h.BaseOffset < r.next && !c.unknown:
+		fits = false
 		c.add(Error, OffsetOrder, pos, h.BaseOffset,
 			fmt.Sprintf("base offset %d lies below %d, where the batch before ends", h.BaseOffset, r.next),
 			fmt.Sprintf("offsets from %d on are there twice; consumers may read either; Kafka keeps both", h.BaseOffset),
-			"keep the batch in a cut-* file and close the gap")
+			"restore a flipped bit of an offset if that is all; else none: Kafka's readers get along with it")
 	case h.BaseOffset < c.base || h.LastOffset > c.most():
+		fits = false
 		c.add(Error, OffsetRange, pos, h.BaseOffset,
 			fmt.Sprintf("offsets %d to %d do not belong to a segment from %d%s", h.BaseOffset, h.LastOffset, c.base, c.upTo()),
-			"readers that come by offset miss these records", "none: Kafka splits a segment of too wide a range at its start")
+			"readers that come by offset miss these records",
+			"restore a flipped bit of an offset if that is all; else none: Kafka splits a segment of too wide a range at its start")
 	case h.BaseOffset > r.next && !c.unknown:
 		c.gap(r.next, h.BaseOffset, pos)
 	}
@@ -303,6 +333,7 @@ func (c *segmentCheck) checkOffsets(h *record.Header, pos int64, entry []byte) {
 	r.newMagic = r.newMagic || h.LeaderEpoch >= 0
 	r.producers = r.producers || h.HasProducerID()
 	r.compacted = r.compacted || h.HasDeleteHorizon() || h.Magic == 2 && h.Count <= h.LastOffsetDelta()
+	return fits
 }
 
 func (c *segmentCheck) upTo() string {
@@ -374,6 +405,9 @@ func (c *segmentCheck) checkEpoch(h record.Header, pos int64) {
 	if h.LeaderEpoch < 0 || len(c.epochs) == 0 || h.BaseOffset < c.epochs[0].StartOffset {
 		return
 	}
+	for c.epoch > 0 && c.epochs[c.epoch].StartOffset > h.BaseOffset { // the batch before had a wrong offset
+		c.epoch--
+	}
 	for c.epoch+1 < len(c.epochs) && c.epochs[c.epoch+1].StartOffset <= h.BaseOffset {
 		c.epoch++
 	}
@@ -384,5 +418,8 @@ func (c *segmentCheck) checkEpoch(h record.Header, pos int64) {
 			"followers and consumers that ask where an epoch ended are told a wrong offset, and may truncate there",
 			"write "+checkpoint.LeaderEpochFile+" anew from the batches")
 		f.base = -1
+		if len(c.report.oddEpochs) <= maxRanges {
+			c.report.oddEpochs = append(c.report.oddEpochs, oddEpoch{pos, h.LeaderEpoch, want.Epoch})
+		}
 	}
 }

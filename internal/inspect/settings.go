@@ -21,7 +21,7 @@ import (
 type Settings struct {
 	node      *config.Node
 	overrides map[string]string
-	stored    map[string]map[string]map[string]string // by log directory and topic
+	stored    map[string]*configReader // by log directory
 	fsys      vfs.FS
 }
 
@@ -44,7 +44,7 @@ func NewSettings(fsys vfs.FS, properties, overrides map[string]string) (*Setting
 		return nil, err
 	}
 	return &Settings{
-		node: node, overrides: overrides, fsys: fsys, stored: make(map[string]map[string]map[string]string),
+		node: node, overrides: overrides, fsys: fsys, stored: make(map[string]*configReader),
 	}, nil
 }
 
@@ -52,10 +52,7 @@ func NewSettings(fsys vfs.FS, properties, overrides map[string]string) (*Setting
 func (s *Settings) Topic(t Target) (commitlog.Config, map[string]string) {
 	set := make(map[string]string)
 	if t.LogDir != "" {
-		if _, read := s.stored[t.LogDir]; !read {
-			s.stored[t.LogDir] = storedConfigs(s.fsys, filepath.Join(t.LogDir, metadataFolder))
-		}
-		maps.Copy(set, s.stored[t.LogDir][t.Topic])
+		maps.Copy(set, s.metadata(t.LogDir).configs[t.Topic])
 	}
 	maps.Copy(set, s.overrides)
 	cfg, err := s.node.Topic(set)
@@ -68,12 +65,34 @@ func (s *Settings) Topic(t Target) (commitlog.Config, map[string]string) {
 	return cfg, set
 }
 
-// storedConfigs reads the configs of topics from a metadata log and its newest snapshot, as far as they can be read.
-func storedConfigs(fsys vfs.FS, dir string) map[string]map[string]string {
+// topicID is the id of a topic, when the metadata log in the log directory knows it.
+func (s *Settings) topicID(t Target) (id [16]byte, ok bool) {
+	if t.LogDir == "" {
+		return id, false
+	}
+	for id, name := range s.metadata(t.LogDir).topics {
+		if name == t.Topic {
+			return id, true
+		}
+	}
+	return id, false
+}
+
+// metadata reads what is needed of a log directory's metadata log, once.
+func (s *Settings) metadata(dir string) *configReader {
+	if s.stored[dir] == nil {
+		s.stored[dir] = readMetadata(s.fsys, filepath.Join(dir, metadataFolder))
+	}
+	return s.stored[dir]
+}
+
+// readMetadata reads the ids and configs of topics from a metadata log and its newest snapshot, as far as they can be
+// read.
+func readMetadata(fsys vfs.FS, dir string) *configReader {
 	c := &configReader{topics: make(map[metadata.UUID]string), configs: make(map[string]map[string]string)}
 	f, err := readFolder(fsys, dir)
 	if err != nil {
-		return c.configs
+		return c
 	}
 	from := int64(-1)
 	if name := newestCheckpoint(f.others); name != "" {
@@ -83,7 +102,7 @@ func storedConfigs(fsys vfs.FS, dir string) map[string]map[string]string {
 	for _, base := range f.logs {
 		c.read(fsys, filepath.Join(dir, segment.Name(base, segment.LogSuffix)), from)
 	}
-	return c.configs
+	return c
 }
 
 // newestCheckpoint is the name of the newest complete snapshot of the metadata log, "" when there is none.
@@ -140,6 +159,7 @@ func (c *configReader) replay(rec metadata.Record) {
 		c.topics[b.TopicID] = b.Name
 	case *metadata.RemoveTopicRecord:
 		delete(c.configs, c.topics[b.TopicID])
+		delete(c.topics, b.TopicID)
 	case *metadata.ConfigRecord:
 		if b.ResourceType != metadata.ResourceTopic {
 			return

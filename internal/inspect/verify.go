@@ -19,6 +19,9 @@ type VerifyOptions struct {
 	Report func(Finding)
 	// Progress is called with numbers of bytes checked, from several goroutines; may be nil.
 	Progress func(bytes int64)
+
+	// keep gets what the segments of a partition told, where something was found.
+	keep func(t Target, reports []segmentReport)
 }
 
 // Summary is what [Verify] looked at.
@@ -232,6 +235,9 @@ func (v *verifier) finish(p *partitionCheck) {
 	}
 	if p.dir != nil && len(p.reports) > 0 && p.target.Segments == nil && !p.folder.inUse {
 		all = append(all, p.dir.checkOffsets(p.target, first, end)...)
+	}
+	if len(all) > 0 && v.o.keep != nil {
+		v.o.keep(p.target, p.reports)
 	}
 	for _, f := range all {
 		v.summary.Findings[f.Severity]++

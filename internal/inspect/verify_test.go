@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 
@@ -327,3 +328,5 @@ func replace(t *testing.T, fsys vfs.FS, name string, data []byte) {
 		t.Fatal(err)
 	}
 }
+
+func hash(data []byte) string { return fmt.Sprintf("%d %x", len(data), sha256.Sum256(data)) }
