@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -47,7 +48,9 @@ func (a *API) findCoordinator(c *call, request *kmsg.FindCoordinatorRequest) kms
 		out := kmsg.NewFindCoordinatorResponseCoordinator()
 		out.Key, out.NodeID, out.Host, out.Port = key, f.node, f.host, f.port
 		out.ErrorCode = a.failed(c, f.err)
-		out.ErrorMessage = kmsg.StringPtr("")
+		if out.ErrorMessage = kmsg.StringPtr(""); errors.Is(f.err, kerr.InvalidRequest) {
+			out.ErrorMessage = messageOf(f.err)
+		}
 		response.Coordinators = append(response.Coordinators, out)
 	}
 	return response
@@ -55,20 +58,10 @@ func (a *API) findCoordinator(c *call, request *kmsg.FindCoordinatorRequest) kms
 
 // messageOf is Kafka's text for an error code; that of success is "NONE".
 func messageOf(err error) *string {
-	text := "NONE"
-	if err != nil {
-		text = errorMessages[code(err)]
+	if err == nil {
+		return kmsg.StringPtr("NONE")
 	}
-	return &text
-}
-
-// errorMessages are Kafka's texts of the errors that FindCoordinator gives.
-var errorMessages = map[int16]string{
-	kerr.CoordinatorNotAvailable.Code:            "The coordinator is not available.",
-	kerr.GroupAuthorizationFailed.Code:           "Group authorization failed.",
-	kerr.TransactionalIDAuthorizationFailed.Code: "Transactional Id authorization failed.",
-	kerr.InvalidRequest.Code: "This most likely occurs because of a request being malformed by the client library or " +
-		"the message was sent to an incompatible broker. See the broker logs for more details.",
+	return usualText(code(err))
 }
 
 func (a *API) coordinatorOf(c *call, kind int8, key string) found {

@@ -37,6 +37,11 @@ func (a *API) addPartitionsToTxn(c *call, request *kmsg.AddPartitionsToTxnReques
 			})}
 		a.add(c, one, func(codes []int16) {
 			response.Topics = addedTopics(one.partitions, codes)
+			for _, t := range request.Topics {
+				if len(t.Partitions) == 0 {
+					response.Topics = append(response.Topics, kmsg.AddPartitionsToTxnResponseTopic{Topic: t.Topic})
+				}
+			}
 			done(response)
 		})
 		return

@@ -40,17 +40,19 @@ func (a *API) describeProducers(c *call, request *kmsg.DescribeProducersRequest)
 }
 
 // refusedTopic is why nothing is told of a topic, with Kafka's text where there is one.
-func (a *API) refusedTopic(c *call, topic string) (error, *string) {
+func (a *API) refusedTopic(c *call, topic string) (refused error, text *string) {
 	var invalid *config.Error
 	switch err := config.CheckTopicName(topic); {
 	case errors.As(err, &invalid):
 		return kerr.InvalidTopicException, &invalid.Message
 	case !a.allowed(c, auth.Read, auth.Topic(topic)):
-		return kerr.TopicAuthorizationFailed, nil
+		refused = kerr.TopicAuthorizationFailed
 	case a.Metadata.Image().Topic(topic) == nil:
-		return kerr.UnknownTopicOrPartition, nil
+		refused = kerr.UnknownTopicOrPartition
+	default:
+		return nil, nil
 	}
-	return nil, nil
+	return refused, usualText(code(refused))
 }
 
 func (a *API) describePartitionProducers(c *call, topic string, out *kmsg.DescribeProducersResponseTopicPartition) {

@@ -18,9 +18,7 @@ type topicPartitions struct {
 // Kafka: TransactionLog walks a HashSet of partitions and groups them in a HashMap, so the order follows from
 // Java's hash codes; partitions that share a bucket stay in the order of insertion.
 func byTopic(all []checkpoint.TopicPartition) []topicPartitions {
-	ordered := inHashOrder(all, func(tp checkpoint.TopicPartition) int32 {
-		return 31*(31+tp.Partition) + wire.JavaHash(tp.Topic)
-	})
+	ordered := inHashOrder(all, hashCode)
 	var topics []topicPartitions
 	index := make(map[string]int)
 	for _, tp := range ordered {
@@ -34,6 +32,9 @@ func byTopic(all []checkpoint.TopicPartition) []topicPartitions {
 	}
 	return inHashOrder(topics, func(t topicPartitions) int32 { return wire.JavaHash(t.name) })
 }
+
+// hashCode is that of Kafka's TopicPartition.
+func hashCode(tp checkpoint.TopicPartition) int32 { return 31*(31+tp.Partition) + wire.JavaHash(tp.Topic) }
 
 // inHashOrder sorts elements as java.util.HashMap walks them.
 func inHashOrder[T any](elements []T, hash func(T) int32) []T {

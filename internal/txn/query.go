@@ -14,7 +14,7 @@ type Description struct {
 	State     State
 	TimeoutMs int32
 	StartMs   int64
-	// Partitions are those of the transaction; while markers are written, those without one.
+	// Partitions are those of the transaction, in Kafka's order; while markers are written, those without one.
 	Partitions []checkpoint.TopicPartition
 }
 
@@ -30,7 +30,7 @@ func (m *Machine) Describe(id string) (Description, error) {
 		return Description{}, ErrNotFound
 	}
 	return Description{Producer: t.Producer, State: t.State, TimeoutMs: t.TimeoutMs, StartMs: t.StartMs,
-		Partitions: slices.Clone(t.Partitions)}, nil
+		Partitions: slices.Clone(inHashOrder(t.Partitions, hashCode))}, nil
 }
 
 // Filter picks ids for List; the zero value with MinDurationMs -1 picks all.
