@@ -41,6 +41,7 @@ type Options struct {
 	NewProducerID func() (int64, error)
 	Transactions  *coordinator.Transactions
 	Markers       coordinator.Markers
+	Groups        *coordinator.Groups
 	// SlowLookup is the time from which on a look-up by time is logged with the way it took; 0: never.
 	SlowLookup time.Duration
 }

@@ -18,11 +18,14 @@ import (
 // none is the code of success.
 const none int16 = 0
 
-// codes maps the errors of the layers below to Kafka's error codes. The first that errors.Is counts.
-var codes = []struct {
+// errorCode is an error of a lower layer and Kafka's code for it.
+type errorCode struct {
 	err  error
 	code int16
-}{
+}
+
+// codes maps the errors of the layers below to Kafka's error codes. The first that errors.Is counts.
+var codes = []errorCode{
 	// These wrap those of the log.
 	{coordinator.ErrLoading, kerr.CoordinatorLoadInProgress.Code},
 	{coordinator.ErrNotAvailable, kerr.CoordinatorNotAvailable.Code},
@@ -82,9 +85,11 @@ func code(err error) int16 {
 	if err == nil {
 		return none
 	}
-	for _, c := range codes {
-		if errors.Is(err, c.err) {
-			return c.code
+	for _, table := range [][]errorCode{codes, groupCodes} {
+		for _, c := range table {
+			if errors.Is(err, c.err) {
+				return c.code
+			}
 		}
 	}
 	var (

@@ -51,6 +51,7 @@ type Broker struct {
 	producerIDs  *coordinator.ProducerIDs
 	markers      *coordinator.LocalMarkers
 	transactions *coordinator.Transactions
+	groups       *coordinator.Groups
 
 	api       *api.API
 	server    *server.Server
@@ -150,6 +151,9 @@ func (b *Broker) stop(ctx context.Context, clean bool) error {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", what, err))
 		}
+	}
+	if b.groups != nil {
+		b.groups.Close() // members that wait for a rebalance would hold up the listeners
 	}
 	if b.server != nil {
 		note("stop listeners", b.server.Shutdown(ctx))

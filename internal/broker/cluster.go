@@ -23,6 +23,7 @@ func (b *Broker) follow(d *metadata.Delta, image *metadata.Image) {
 	if err := b.replicas.Apply(d); err != nil {
 		b.log.Error("partitions do not follow the metadata", "error", err)
 	}
+	b.forgetOffsets(d)
 }
 
 // applyConfigs puts the dynamic broker configs over the static ones.

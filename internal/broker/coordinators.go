@@ -26,6 +26,7 @@ func (b *Broker) makeCoordinators(context.Context) error {
 		AdmitRetryAfter: c.Transactions.AddRetryBackoff, AdmitRetryMax: c.Transactions.AddRetryBackoffMax,
 		LoadBytes: int(c.Transactions.LoadBufferSizeBytes),
 	})
+	b.makeGroups(c)
 	return nil
 }
 
@@ -40,4 +41,5 @@ const transactionVersionFeature = "transaction.version"
 // leadership tells the coordinators of the partitions that this broker begins or ceases to lead.
 func (b *Broker) leadership(p *replica.Partition, leaderEpoch int32, leads bool) {
 	b.transactions.Leadership(p, leaderEpoch, leads)
+	b.groups.Leadership(p, leaderEpoch, leads)
 }

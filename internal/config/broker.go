@@ -68,6 +68,7 @@ type Broker struct {
 	ProducerIDExpirationCheckInterval time.Duration
 	TransactionMaxTimeout             time.Duration
 	Transactions                      Transactions
+	Groups                            GroupCoordinator
 
 	MetadataLogMaxRecordBytesBetweenSnapshots int64
 	MetadataLogMaxSnapshotInterval            time.Duration // 0: never by time
@@ -197,6 +198,7 @@ func (b *Broker) fillLog(n *Node) {
 	b.ProducerIDExpirationCheckInterval = n.ms("producer.id.expiration.check.interval.ms")
 	b.TransactionMaxTimeout = n.ms("transaction.max.timeout.ms")
 	b.Transactions = n.transactions()
+	b.Groups = n.groups()
 }
 
 func (b *Broker) fillMetadata(n *Node) {

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"tidemark/internal/auth"
+	"tidemark/internal/group"
+)
+
+// groupCodes maps the errors of groups to Kafka's error codes; see codes.
+var groupCodes = []errorCode{
+	{group.ErrInvalidGroupID, kerr.InvalidGroupID.Code},
+	{group.ErrInvalidSessionTimeout, kerr.InvalidSessionTimeout.Code},
+	{group.ErrInconsistentProtocol, kerr.InconsistentGroupProtocol.Code},
+	{group.ErrUnknownMember, kerr.UnknownMemberID.Code},
+	{group.ErrIllegalGeneration, kerr.IllegalGeneration.Code},
+	{group.ErrRebalance, kerr.RebalanceInProgress.Code},
+	{group.ErrMemberIDRequired, kerr.MemberIDRequired.Code},
+	{group.ErrMaxSize, kerr.GroupMaxSizeReached.Code},
+	{group.ErrFencedInstance, kerr.FencedInstanceID.Code},
+	{group.ErrNotFound, kerr.GroupIDNotFound.Code},
+	{group.ErrNotEmpty, kerr.NonEmptyGroup.Code},
+	{group.ErrSubscribed, kerr.GroupSubscribedToTopic.Code},
+	{group.ErrMetadataTooLarge, kerr.OffsetMetadataTooLarge.Code},
+	{group.ErrUnstableOffset, kerr.UnstableOffsetCommit.Code},
+	{group.ErrUnexpected, kerr.UnknownServerError.Code},
+}
+
+// groupOperations are the operations that exist on groups; see operations.
+var groupOperations = []auth.Operation{auth.Read, auth.Delete, auth.Describe, auth.DescribeConfigs,
+	auth.AlterConfigs}
+
+// clientHost is the address of a client as Kafka stores and shows it: as Java writes one without a host name.
+func (c *call) clientHost() string { return "/" + javaAddress(c.request.Conn.Remote.Addr()) }
+
+// javaAddress is an address as Java's getHostAddress writes it: IPv6 without compression.
+func javaAddress(a netip.Addr) string {
+	a = a.Unmap()
+	if !a.Is6() {
+		return a.String()
+	}
+	b := a.As16()
+	parts := make([]string, 8)
+	for i := range parts {
+		parts[i] = strconv.FormatUint(uint64(b[2*i])<<8|uint64(b[2*i+1]), 16)
+	}
+	text := strings.Join(parts, ":")
+	if a.Zone() != "" {
+		text += "%" + a.Zone()
+	}
+	return text
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

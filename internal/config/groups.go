@@ -1,0 +1,30 @@
+package config
+
+import "time"
+
+// GroupCoordinator is how the group coordinator works.
+type GroupCoordinator struct {
+	MinSessionTimeout          time.Duration // group.min.session.timeout.ms
+	MaxSessionTimeout          time.Duration // group.max.session.timeout.ms
+	InitialRebalanceDelay      time.Duration // group.initial.rebalance.delay.ms
+	MaxSize                    int32         // group.max.size
+	OffsetMetadataMaxBytes     int32         // offset.metadata.max.bytes
+	OffsetsRetention           time.Duration // offsets.retention.minutes
+	OffsetsRetentionCheck      time.Duration // offsets.retention.check.interval.ms
+	OffsetsCommitTimeout       time.Duration // offsets.commit.timeout.ms
+	OffsetsLoadBufferSizeBytes int32         // offsets.load.buffer.size
+}
+
+func (n *Node) groups() GroupCoordinator {
+	return GroupCoordinator{
+		MinSessionTimeout:          n.ms("group.min.session.timeout.ms"),
+		MaxSessionTimeout:          n.ms("group.max.session.timeout.ms"),
+		InitialRebalanceDelay:      n.ms("group.initial.rebalance.delay.ms"),
+		MaxSize:                    n.int("group.max.size"),
+		OffsetMetadataMaxBytes:     n.int("offset.metadata.max.bytes"),
+		OffsetsRetention:           n.duration("offsets.retention.minutes", time.Minute),
+		OffsetsRetentionCheck:      n.ms("offsets.retention.check.interval.ms"),
+		OffsetsCommitTimeout:       n.ms("offsets.commit.timeout.ms"),
+		OffsetsLoadBufferSizeBytes: n.int("offsets.load.buffer.size"),
+	}
+}

@@ -1,0 +1,153 @@
+package group
+
+import (
+	"maps"
+	"slices"
+
+	"tidemark/internal/wire"
+)
+
+// Delete removes groups with their offsets. There is one error for each, nil where it is gone.
+//
+// Errors of each: *NotFoundError, ErrNotEmpty.
+func (m *Machine) Delete(ids []string) (each []error, w *Write) {
+	var records []Record
+	each = make([]error, len(ids))
+	for i, id := range ids {
+		g := m.groups[id]
+		if g == nil {
+			each[i] = &NotFoundError{Message: "Group " + id + " not found."}
+			continue
+		}
+		if each[i] = g.checkDelete(); each[i] == nil {
+			records = append(records, m.groupTombstones(id, g)...)
+		}
+	}
+	return each, m.erase(records)
+}
+
+// erase writes tombstones.
+func (m *Machine) erase(records []Record) *Write {
+	if len(records) == 0 {
+		return nil
+	}
+	return &Write{Records: records, apply: func(base int64) {
+		for i, r := range records {
+			if err := m.Replay(Replayed{Offset: base + int64(i), ProducerID: noProducer, Key: r.Key}); err != nil {
+				m.log.Error("own tombstone cannot be replayed", "error", err)
+			}
+		}
+	}}
+}
+
+// groupTombstones are the records that end a group and all its offsets, those of open transactions too.
+func (m *Machine) groupTombstones(id string, g group) []Record {
+	var records []Record
+	for _, topic := range slices.Sorted(maps.Keys(m.offsets[id])) {
+		for _, partition := range slices.Sorted(maps.Keys(m.offsets[id][topic])) {
+			records = append(records, Record{Key: offsetKey(id, topic, partition)})
+		}
+	}
+	for topic, partitions := range m.pending.open[id] {
+		for partition := range partitions {
+			if _, ok := m.offsets.get(id, topic, partition); !ok {
+				records = append(records, Record{Key: offsetKey(id, topic, partition)})
+			}
+		}
+	}
+	return append(records, g.tombstones()...)
+}
+
+func (c *classic) checkDelete() error {
+	if c.state != Empty {
+		return ErrNotEmpty
+	}
+	return nil
+}
+
+// DeleteOffsets removes offsets. There is one error for each partition, in the order of the request.
+//
+// Errors: *NotFoundError, ErrNotEmpty. Of each: ErrSubscribed.
+func (m *Machine) DeleteOffsets(id string, topics []TopicPartitions) (each []error, w *Write, err error) {
+	g := m.groups[id]
+	if g == nil {
+		return nil, nil, &NotFoundError{Message: "Group " + id + " not found."}
+	}
+	if err := g.checkOffsetDelete(); err != nil {
+		return nil, nil, err
+	}
+	var records []Record
+	for _, t := range topics {
+		for _, p := range t.Partitions {
+			if g.subscribes(t.Topic) {
+				each = append(each, ErrSubscribed)
+				continue
+			}
+			each = append(each, nil)
+			if _, ok := m.offsets.get(id, t.Topic, p); ok || m.pending.has(id, t.Topic, p) {
+				records = append(records, Record{Key: offsetKey(id, t.Topic, p)})
+			}
+		}
+	}
+	return each, m.erase(records), nil
+}
+
+func (c *classic) checkOffsetDelete() error {
+	if c.state != Empty && c.protocolType != ConsumerProtocolType {
+		return ErrNotEmpty
+	}
+	return nil
+}
+
+// DeletedTopic is a topic that is gone.
+type DeletedTopic struct {
+	Name string
+	ID   wire.UUID
+}
+
+// TopicsDeleted removes the offsets of topics that are gone, in writes of about batchBytes.
+func (m *Machine) TopicsDeleted(topics []DeletedTopic, batchBytes int) []*Write {
+	var b batches
+	erase := func(table offsetTable) {
+		for id, byTopic := range table {
+			for _, t := range topics {
+				for partition, o := range byTopic[t.Name] {
+					if !otherTopic(o.TopicID, t.ID) {
+						b.add(Record{Key: offsetKey(id, t.Name, partition)}, batchBytes)
+					}
+				}
+			}
+		}
+	}
+	erase(m.offsets)
+	for _, table := range m.pending.byProducer {
+		erase(table)
+	}
+	return m.eraseAll(b)
+}
+
+// batches gathers records in batches of bounded size.
+type batches struct {
+	full  [][]Record
+	last  []Record
+	bytes int // of last
+}
+
+func (b *batches) add(r Record, batchBytes int) {
+	if b.bytes > 0 && b.bytes+len(r.Key) > batchBytes {
+		b.full = append(b.full, b.last)
+		b.last, b.bytes = nil, 0
+	}
+	b.last = append(b.last, r)
+	b.bytes += len(r.Key)
+}
+
+func (m *Machine) eraseAll(b batches) []*Write {
+	var writes []*Write
+	for _, records := range append(b.full, b.last) {
+		if w := m.erase(records); w != nil {
+			writes = append(writes, w)
+		}
+	}
+	return writes
+}

@@ -1,0 +1,80 @@
+package group
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"tidemark/internal/wire"
+)
+
+// FetchedTopic are the offsets of one topic.
+type FetchedTopic struct {
+	Topic      string
+	TopicID    wire.UUID
+	Partitions []FetchedPartition
+}
+
+// FetchedPartition is the offset of one partition.
+type FetchedPartition struct {
+	Partition   int32
+	Err         error // ErrUnstableOffset
+	Offset      int64 // -1: none
+	LeaderEpoch int32 // -1: not known
+	Metadata    string
+}
+
+func noOffset(partition int32, err error) FetchedPartition {
+	return FetchedPartition{Partition: partition, Err: err, Offset: -1, LeaderEpoch: unknownLeaderEpoch}
+}
+
+// Fetch tells the offsets of partitions; with stable, one that an open transaction commits is ErrUnstableOffset.
+// Those of a topic with another id than the one that is asked for do not count.
+func (m *Machine) Fetch(group string, topics []TopicPartitions, stable bool) []FetchedTopic {
+	out := make([]FetchedTopic, len(topics))
+	for i, t := range topics {
+		out[i] = FetchedTopic{Topic: t.Topic, TopicID: t.TopicID}
+		for _, p := range t.Partitions {
+			out[i].Partitions = append(out[i].Partitions, m.fetch(group, t, p, stable))
+		}
+	}
+	return out
+}
+
+func (m *Machine) fetch(group string, t TopicPartitions, partition int32, stable bool) FetchedPartition {
+	o, ok := m.offsets.get(group, t.Topic, partition)
+	switch {
+	case stable && m.pending.has(group, t.Topic, partition):
+		return noOffset(partition, ErrUnstableOffset)
+	case !ok, otherTopic(o.TopicID, t.TopicID):
+		return noOffset(partition, nil)
+	}
+	return o.fetched(partition)
+}
+
+// otherTopic tells whether two ids, if both are known, are of different topics.
+func otherTopic(a, b wire.UUID) bool {
+	return a != b && a != wire.UUID{} && b != wire.UUID{}
+}
+
+func (o Offset) fetched(partition int32) FetchedPartition {
+	return FetchedPartition{Partition: partition, Offset: o.Offset, LeaderEpoch: o.LeaderEpoch, Metadata: o.Metadata}
+}
+
+// FetchAll tells all offsets of a group, by topic and partition.
+func (m *Machine) FetchAll(group string, stable bool) []FetchedTopic {
+	var out []FetchedTopic
+	for _, topic := range slices.Sorted(maps.Keys(m.offsets[group])) {
+		t := FetchedTopic{Topic: topic}
+		for partition, o := range m.offsets[group][topic] {
+			if stable && m.pending.has(group, topic, partition) {
+				t.Partitions = append(t.Partitions, noOffset(partition, ErrUnstableOffset))
+				continue
+			}
+			t.Partitions = append(t.Partitions, o.fetched(partition))
+		}
+		slices.SortFunc(t.Partitions, func(a, b FetchedPartition) int { return cmp.Compare(a.Partition, b.Partition) })
+		out = append(out, t)
+	}
+	return out
+}
