@@ -118,7 +118,8 @@ func (l *loader[S]) marker(h record.Header, r *record.Record) {
 
 func (l *loader[S]) record(h record.Header, r *record.Record) {
 	l.records++
-	one := Replayed{Offset: r.Offset, Timestamp: r.Timestamp, ProducerID: -1, ProducerEpoch: -1, Key: r.Key, Value: r.Value}
+	one := Replayed{Offset: r.Offset, Timestamp: r.Timestamp, ProducerID: -1, ProducerEpoch: -1,
+		Key: r.Key, Value: r.Value}
 	if h.IsTransactional() {
 		one.ProducerID, one.ProducerEpoch = h.ProducerID, h.ProducerEpoch
 	}
