@@ -15,16 +15,18 @@ const never = time.Duration(1<<63 - 1)
 // schedule starts the periodic work.
 func (s *Set) schedule() {
 	c := s.opts.Settings
-	every := func(period time.Duration, task func()) {
+	every := func(delay, period time.Duration, task func()) {
 		if period > 0 && period != never {
-			s.opts.Scheduler.Every(c.InitialTaskDelay, period, task)
+			s.opts.Scheduler.Every(delay, period, task)
 		}
 	}
-	every(c.RetentionCheckInterval, s.retain)
-	every(c.FlushSchedulerInterval, s.flushDue)
-	every(c.RecoveryPointInterval, func() { s.eachOnline(s.checkpointRecoveryPoints) })
-	every(c.StartOffsetInterval, func() { s.eachOnline(s.checkpointStartOffsets) })
-	every(c.ProducerIDExpirationInterval, s.expireProducers)
+	first := c.InitialTaskDelay
+	every(first, c.RetentionCheckInterval, s.retain)
+	every(first, c.FlushSchedulerInterval, s.flushDue)
+	every(first, c.RecoveryPointInterval, func() { s.eachOnline(s.checkpointRecoveryPoints) })
+	every(first, c.StartOffsetInterval, func() { s.eachOnline(s.checkpointStartOffsets) })
+	// Kafka: no earlier than one whole interval after the start (ReplicaManager, UnifiedLog).
+	every(c.ProducerIDExpirationInterval, c.ProducerIDExpirationInterval, s.expireProducers)
 }
 
 // eachOnline runs a task for every online directory; its error takes that directory offline.
