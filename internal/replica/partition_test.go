@@ -29,7 +29,7 @@ func testPartition(t *testing.T, c commitlog.Config) *Partition {
 	}
 	now := time.UnixMilli(baseTime)
 	log, err := commitlog.Open(commitlog.Options{FS: fsys, Dir: "/data/a-0", Topic: "a", Config: c, Clean: true,
-		Clock: func() time.Time { return now }})
+		Clock: func() time.Time { return now }, VerifyTransactions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
