@@ -48,8 +48,8 @@ func (m *Machine) groupTombstones(id string, g group) []Record {
 			records = append(records, Record{Key: offsetKey(id, topic, partition)})
 		}
 	}
-	for topic, partitions := range m.pending.open[id] {
-		for partition := range partitions {
+	for _, topic := range slices.Sorted(maps.Keys(m.pending.open[id])) {
+		for _, partition := range slices.Sorted(maps.Keys(m.pending.open[id][topic])) {
 			if _, ok := m.offsets.get(id, topic, partition); !ok {
 				records = append(records, Record{Key: offsetKey(id, topic, partition)})
 			}
@@ -108,22 +108,33 @@ type DeletedTopic struct {
 // TopicsDeleted removes the offsets of topics that are gone, in writes of about batchBytes.
 func (m *Machine) TopicsDeleted(topics []DeletedTopic, batchBytes int) []*Write {
 	var b batches
-	erase := func(table offsetTable) {
-		for id, byTopic := range table {
-			for _, t := range topics {
-				for partition, o := range byTopic[t.Name] {
-					if !otherTopic(o.TopicID, t.ID) {
-						b.add(Record{Key: offsetKey(id, t.Name, partition)}, batchBytes)
-					}
-				}
+	for _, id := range slices.Sorted(maps.Keys(m.groups)) {
+		for _, t := range topics {
+			for _, partition := range m.partitionsOf(id, t) {
+				b.add(Record{Key: offsetKey(id, t.Name, partition)}, batchBytes)
 			}
 		}
 	}
-	erase(m.offsets)
-	for _, table := range m.pending.byProducer {
-		erase(table)
-	}
 	return m.eraseAll(b)
+}
+
+// partitionsOf are the partitions of a topic for which a group has an offset, in a transaction or not.
+func (m *Machine) partitionsOf(id string, t DeletedTopic) []int32 {
+	found := map[int32]bool{}
+	note := func(table offsetTable) {
+		for partition, o := range table[id][t.Name] {
+			if !otherTopic(o.TopicID, t.ID) {
+				found[partition] = true
+			}
+		}
+	}
+	note(m.offsets)
+	if len(m.pending.open[id][t.Name]) > 0 {
+		for _, table := range m.pending.byProducer {
+			note(table)
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // batches gathers records in batches of bounded size.

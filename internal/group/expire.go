@@ -36,12 +36,13 @@ func (m *Machine) expireOffsets(id string, g group, b *batches, batchBytes int) 
 		return false
 	}
 	now, retention := m.host.NowMs(), m.o.Config().RetentionMs
-	for topic, partitions := range topics {
+	for _, topic := range slices.Sorted(maps.Keys(topics)) {
 		if g.subscribes(topic) {
 			none = false
 			continue
 		}
-		for partition, o := range partitions {
+		for _, partition := range slices.Sorted(maps.Keys(topics[topic])) {
+			o := topics[topic][partition]
 			if !o.expired(now, retention, from) || m.pending.has(id, topic, partition) {
 				none = false
 				continue

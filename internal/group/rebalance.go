@@ -1,5 +1,7 @@
 package group
 
+import "slices"
+
 // rebalanceOrComplete begins a rebalance, or ends the one under way if nobody is missing.
 func (c *classic) rebalanceOrComplete(why string) *Write {
 	if c.state != PreparingRebalance {
@@ -66,7 +68,7 @@ func (c *classic) completeIfJoined() *Write {
 func (c *classic) completeJoin() *Write {
 	c.m.host.StopTimer(timerKey(joinTimer, c.id, ""))
 	c.initialDelay = false
-	for _, one := range append([]*member(nil), c.members...) {
+	for _, one := range slices.Clone(c.members) {
 		if one.join == nil && one.instanceID == nil {
 			c.m.log.Info("member did not join again and is removed", "group", c.id, "member", one.id)
 			c.remove(one.id)
