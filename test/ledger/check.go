@@ -65,6 +65,9 @@ func (l *Ledger) checkRecords(t testing.TB, c *Client, committed bool) {
 		for i := range want {
 			want[i].Aborted = false // the client does not say
 		}
+		if slices.EqualFunc(want, have, Record.equal) {
+			continue
+		}
 		if d := cmp.Diff(want, have, cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("%s: records of %s, committed %v: %d, want %d (-want +got):\n%s", c.Addr, p.Name(), committed,
 				len(have), len(want), head(d, 40))

@@ -85,47 +85,112 @@ func (w *world) learnLeaders(s *server) {
 	}
 }
 
-// transactions commits one and aborts one, where the server has transactions.
+// transactions is the topic of transactional records.
+const transactions = "transactions"
+
+// transactions commits some and aborts some, where the server has transactions.
 func (w *world) transactions(s *server) {
 	w.t.Helper()
 	if !s.Serves(22, 24, 26) {
 		return
 	}
-	const name = "transactions"
-	if w.topics[name] == nil {
-		w.create(s, &topic{name: name, partitions: 1, configs: []string{"retention.ms", "-1", "internal.segment.bytes",
-			"2000"}})
+	if w.topics[transactions] == nil {
+		w.create(s, &topic{name: transactions, partitions: 1, configs: []string{"retention.ms", "-1",
+			"internal.segment.bytes", "2000"}})
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.Addr), kgo.TransactionalID("relay"), kgo.DefaultProduceTopic(name),
-		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.RequiredAcks(kgo.AllISRAcks()))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+	client := w.transactional(s)
 	for i := range 6 {
-		w.transaction(ctx, s, client, w.book.Partition(name, 0), i%2 == 0)
+		w.transaction(s, client, i%2 == 0)
 	}
 }
 
-func (w *world) transaction(ctx context.Context, s *server, client *kgo.Client, p *ledger.Partition, commit bool) {
+// transactionTimeout bounds what is done with transactions.
+const transactionTimeout = time.Minute
+
+// transactional returns a producer that continues the one of the leg before: the server ends what that left open.
+func (w *world) transactional(s *server) *kgo.Client {
+	w.t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.Addr), kgo.TransactionalID("relay"),
+		kgo.DefaultProduceTopic(transactions), kgo.ProducerBatchCompression(kgo.Lz4Compression()),
+		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.TransactionTimeout(10*time.Minute))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(client.Close)
+	ctx, cancel := context.WithTimeout(context.Background(), transactionTimeout)
+	defer cancel()
+	if _, _, err := client.ProducerID(ctx); err != nil {
+		w.t.Fatalf("begin to be a transactional producer: %v", err)
+	}
+	return client
+}
+
+// begin starts a transaction with three records in it, whose end is still open.
+func (w *world) begin(client *kgo.Client) {
 	w.t.Helper()
 	if err := client.BeginTransaction(); err != nil {
 		w.t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), transactionTimeout)
+	defer cancel()
+	p := w.book.Partition(transactions, 0)
+	w.opened = len(p.Records)
 	for i := range 3 {
-		r := &kgo.Record{Key: fmt.Appendf(nil, "leg %d", w.legs), Value: fmt.Appendf(nil, "%d %v", i, commit)}
+		r := &kgo.Record{Key: fmt.Appendf(nil, "leg %d", w.legs), Value: fmt.Appendf(nil, "%d", i)}
 		if err := client.ProduceSync(ctx, r).FirstErr(); err != nil {
 			w.t.Fatalf("produce in a transaction: %v", err)
 		}
 		p.Add(ledger.Record{Offset: r.Offset, Timestamp: r.Timestamp.UnixMilli(), Key: r.Key, Value: r.Value,
-			Epoch: p.Epoch(), Aborted: !commit})
+			Epoch: p.Epoch()})
 	}
+}
+
+// ended notes how the transaction ended.
+func (w *world) ended(s *server, commit bool) {
+	w.t.Helper()
+	p := w.book.Partition(transactions, 0)
+	for i := range p.Records[w.opened:] {
+		p.Records[w.opened+i].Aborted = !commit
+	}
+	w.opened = 0
+	w.learnMarker(s, p)
+}
+
+// leaveOpen begins a transaction that this leg does not end.
+func (w *world) leaveOpen(s *server) {
+	w.t.Helper()
+	if s.Serves(22, 24, 26) {
+		w.begin(w.transactional(s))
+	}
+}
+
+// endOpen proves that the transaction is open that the leg before left, and ends it: a new producer of the same name
+// has it aborted.
+func (w *world) endOpen(s *server) {
+	w.t.Helper()
+	if w.opened == 0 {
+		return
+	}
+	p := w.book.Partition(transactions, 0)
+	first := p.Records[w.opened].Offset
+	got := s.FetchOne(w.t, transactions, 0, first, 1<<20, 1)
+	if got.ErrorCode != 0 || got.LastStableOffset != first || got.HighWatermark != p.End || len(got.RecordBatches) > 0 {
+		w.t.Errorf("a transaction is open from %d on: last stable offset %d, high watermark %d, %d bytes, error %d", first,
+			got.LastStableOffset, got.HighWatermark, len(got.RecordBatches), got.ErrorCode)
+	}
+	w.transactional(s)
+	w.ended(s, false)
+}
+
+func (w *world) transaction(s *server, client *kgo.Client, commit bool) {
+	w.t.Helper()
+	w.begin(client)
+	ctx, cancel := context.WithTimeout(context.Background(), transactionTimeout)
+	defer cancel()
 	if err := client.EndTransaction(ctx, kgo.TransactionEndTry(commit)); err != nil {
 		w.t.Fatalf("end a transaction: %v", err)
 	}
-	w.learnMarker(s, p)
+	w.ended(s, commit)
 }
 
 // learnMarker reads the marker that ended a transaction: its time is the server's.

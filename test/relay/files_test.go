@@ -5,6 +5,7 @@ package relay
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -111,6 +112,8 @@ var (
 	harmless = regexp.MustCompile(`Exceptionally slow|IO Exception|disconnected|` +
 		`Broker registration with|maybeSendReceive|Unable to register|Unable to send a heartbeat`)
 	ourComplaint = regexp.MustCompile(`level=(ERROR|WARN) `)
+	// distrusted is the segment before the recovery point: the end of its time index may not have reached the disk.
+	distrusted = regexp.MustCompile(`msg="rebuild indexes of a segment" .* reason="the time index is missing"`)
 )
 
 // checkComplaints reads the server's log.
@@ -119,7 +122,7 @@ func (w *world) checkComplaints(s *server) {
 	for _, line := range strings.Split(s.Log(), "\n") {
 		excused := slices.ContainsFunc(w.excused, func(text string) bool { return strings.Contains(line, text) })
 		if s.kafka && complaint.MatchString(line) && !harmless.MatchString(line) && !excused ||
-			!s.kafka && ourComplaint.MatchString(line) {
+			!s.kafka && ourComplaint.MatchString(line) && (w.clean || !distrusted.MatchString(line)) {
 			w.t.Errorf("logged: %s", line)
 		}
 	}
@@ -134,48 +137,42 @@ var decoders = map[string]string{
 // dump has Kafka's tool read every segment and, after a clean stop, check every index.
 func (w *world) dump() {
 	w.t.Helper()
-	w.dumpMetadata()
-	for _, folder := range w.folders() {
-		var logs, indexes []string
+	paths := make(map[string][]string) // by what is to be done with them
+	for _, folder := range append(w.folders(), filepath.Join(w.dirs[0], "__cluster_metadata-0")) {
 		for _, name := range w.names(folder) {
 			path := filepath.Join(folder, name)
-			switch filepath.Ext(name) {
-			case ".log":
-				logs = append(logs, path)
+			switch kind := filepath.Ext(name); kind {
+			case ".log", ".checkpoint":
+				paths[decoder(folder)] = append(paths[decoder(folder)], path)
 			case ".index", ".timeindex":
-				indexes = append(indexes, path)
+				paths["indexes"] = append(paths["indexes"], path)
 			case ".txnindex", ".snapshot":
-				w.dumpFiles([]string{path})
+				paths["others"] = append(paths["others"], path)
 			}
 		}
-		w.dumpFiles(logs, append([]string{"--deep-iteration"}, decoder(folder)...)...)
-		if w.clean {
-			w.dumpFiles(indexes, "--index-sanity-check")
-			w.dumpFiles(indexes, "--verify-index-only")
-			w.dumpFiles(indexes)
-		}
+	}
+	for _, option := range append(slices.Collect(maps.Values(decoders)), "--deep-iteration") {
+		w.dumpFiles(paths[option], "--deep-iteration", option)
+	}
+	w.dumpFiles(paths["others"])
+	if w.clean {
+		w.dumpFiles(paths["indexes"], "--index-sanity-check")
+		w.dumpFiles(paths["indexes"], "--verify-index-only")
+		w.dumpFiles(paths["indexes"])
 	}
 }
 
-func decoder(folder string) []string {
+// decoder is the option for the logs of a partition.
+func decoder(folder string) string {
 	for prefix, option := range decoders {
 		if strings.HasPrefix(filepath.Base(folder), prefix) {
-			return []string{option}
+			return option
 		}
 	}
-	return nil
+	return "--deep-iteration"
 }
 
-func (w *world) dumpMetadata() {
-	w.t.Helper()
-	folder := filepath.Join(w.dirs[0], "__cluster_metadata-0")
-	for _, name := range w.names(folder) {
-		if strings.HasSuffix(name, ".log") || strings.HasSuffix(name, ".checkpoint") {
-			w.dumpFiles([]string{filepath.Join(folder, name)}, "--cluster-metadata-decoder", "--deep-iteration")
-		}
-	}
-}
-
+// bad are words that the tool says of something wrong.
 var bad = regexp.MustCompile(`(?i)isvalid: false|mismatch|error|exception|not found|corrupt|could not|skipping|` +
 	`non.?consecutive|unknown|invalid`)
 
@@ -190,18 +187,17 @@ func (w *world) dumpFiles(files []string, options ...string) {
 	}
 	r := w.kafka.Tool(w.t, "kafka-dump-log", append([]string{"--files", strings.Join(files, ",")}, options...)...)
 	if complaints := firstOffset.ReplaceAllString(r.Stderr, ""); r.Exit != 0 || complaints != "" {
-		w.t.Errorf("dump %q of %s: exit status %d: %s", options, files[0], r.Exit, complaints)
+		w.t.Errorf("dump %q: exit status %d: %s", options, r.Exit, complaints)
 	}
-	dumped := 0
-	for _, line := range strings.Split(r.Stdout, "\n") {
-		if strings.HasPrefix(line, "Dumping ") {
-			dumped++
-		}
-		if !strings.HasPrefix(line, "|") && bad.MatchString(line) {
-			w.t.Errorf("dump %q of %s: %s", options, filepath.Base(filepath.Dir(files[0])), line)
+	dumped, current := 0, ""
+	for line := range strings.SplitSeq(r.Stdout, "\n") {
+		if name, ok := strings.CutPrefix(line, "Dumping "); ok {
+			dumped, current = dumped+1, name
+		} else if !strings.HasPrefix(line, "|") && bad.MatchString(line) {
+			w.t.Errorf("dump %q of %s: %s", options, current, line)
 		}
 	}
 	if dumped != len(files) {
-		w.t.Errorf("dump %q of %s…: %d of %d files: %s", options, files[0], dumped, len(files), r.Stdout)
+		w.t.Errorf("dump %q: %d of %d files", options, dumped, len(files))
 	}
 }

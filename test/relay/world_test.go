@@ -51,6 +51,7 @@ type world struct {
 	files     map[string]file  // of the partitions, after the last leg
 	clean     bool             // the last leg ended with a clean stop
 	legs      int
+	opened    int      // index of the first record of the transaction that is open; 0: none
 	excused   []string // what Kafka logs as errors in this leg although nothing is wrong
 }
 
@@ -94,10 +95,12 @@ func (w *world) run(l leg) {
 		w.t = t
 		defer func() { w.t = outer }()
 		w.excused = nil
+
 		s := w.start(l)
 		w.checkUntouched()
 		w.checkMetadata(s)
 		w.lead(s)
+		w.endOpen(s)
 		w.book.Check(t, s.Client)
 		w.checkGroup(s)
 
@@ -109,6 +112,7 @@ func (w *world) run(l leg) {
 		w.commitGroup(s)
 		w.book.Check(t, s.Client)
 
+		w.leaveOpen(s)
 		w.end(s)
 	})
 	if w.t.Failed() {
@@ -124,7 +128,7 @@ func (w *world) end(s *server) {
 	} else if exit := s.Stop(w.t); exit != 0 && !(s.kafka && exit == 143) { // a JVM that SIGTERM ended says 143
 		w.t.Errorf("exit status %d", exit)
 	}
-	w.checkComplaints(s)
+	w.checkComplaints(s) // w.clean still tells of the leg before
 	w.clean = !s.kill
 	w.files = w.listFiles()
 	w.dump()
