@@ -27,6 +27,7 @@ func handlers() []handler {
 		later(25, 0, 4, (*API).addOffsetsToTxn),
 		later(26, 0, 5, (*API).endTxn),
 		later(27, 0, 2, (*API).writeTxnMarkers),
+		later(28, 0, 5, (*API).txnOffsetCommit),
 		message(32, 0, 4, (*API).describeConfigs),
 		message(33, 0, 2, (*API).alterConfigs),
 		message(37, 0, 3, (*API).createPartitions),

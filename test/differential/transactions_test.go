@@ -16,13 +16,14 @@ import (
 
 // TestTransactions compares transactions, request by request, in both protocols.
 func TestTransactions(t *testing.T) {
-	w := &txnWorld{world: newWorld(t)}
+	w := &txnWorld{world: newWorld(t, "offsets.topic.num.partitions", "7", "transaction.state.log.num.partitions", "7")}
 	w.run(t, "FindCoordinator", w.testFindCoordinator)
 	w.create(t, "data", 2)
 	w.run(t, "InitProducerId", w.testInit)
 	w.run(t, "classic", w.testClassic)
 	w.run(t, "raising", w.testRaising)
 	w.run(t, "fencing", w.testFencing)
+	w.run(t, "offsets", w.testOffsets)
 	w.run(t, "brokers", w.testBrokers)
 	w.run(t, "markers", w.testMarkers)
 	w.run(t, "listings", w.testListings)
@@ -340,6 +341,82 @@ func (w *txnWorld) testFencing(t *testing.T) {
 	w.append(t, "new producer", produceTxn(12, &id, q, 0, 0))
 	w.txn(t, "commit", endTxn(5, id, q, true))
 	w.settle(t, id)
+}
+
+// offsetsIn is a commit of offsets in a transaction.
+type offsetsIn struct {
+	id, group  string
+	p          producer
+	topic      string
+	partitions []int32
+	member     string
+	generation int32
+}
+
+func (o offsetsIn) request(version int16) request {
+	return func(s *side) kmsg.Request {
+		req := kmsg.NewPtrTxnOffsetCommitRequest()
+		req.SetVersion(version)
+		req.TransactionalID, req.Group, req.ProducerID, req.ProducerEpoch = o.id, o.group, o.p.on(s), o.p.epoch
+		req.Generation, req.MemberID = -1, o.member
+		if o.generation != 0 {
+			req.Generation = o.generation
+		}
+		topic := kmsg.TxnOffsetCommitRequestTopic{Topic: o.topic}
+		for _, n := range o.partitions {
+			p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+			p.Partition, p.Offset, p.Metadata = n, 17, kmsg.StringPtr("m")
+			topic.Partitions = append(topic.Partitions, p)
+		}
+		req.Topics = append(req.Topics, topic)
+		return req
+	}
+}
+
+func fetchOffsets(group string, stable bool) request {
+	return func(*side) kmsg.Request {
+		req := kmsg.NewPtrOffsetFetchRequest()
+		req.SetVersion(8)
+		req.RequireStable = stable
+		rg := kmsg.NewOffsetFetchRequestGroup()
+		rg.Group = group
+		rg.Topics = []kmsg.OffsetFetchRequestGroupTopic{{Topic: "data", Partitions: []int32{0, 1}}}
+		req.Groups = append(req.Groups, rg)
+		return req
+	}
+}
+
+func (w *txnWorld) testOffsets(t *testing.T) {
+	for v := int16(0); v <= 5; v++ {
+		id, group := fmt.Sprintf("offsets-%d", v), fmt.Sprintf("group-%d", v)
+		p := w.init(t, id)
+		good := offsetsIn{id: id, group: group, p: p, topic: "data", partitions: []int32{0}}
+		commit := func(name string, edit func(*offsetsIn)) {
+			o := good
+			edit(&o)
+			w.txn(t, name, o.request(v))
+		}
+		commit("unknown id", func(o *offsetsIn) { o.id = "nobody" })
+		commit("empty id", func(o *offsetsIn) { o.id = "" })
+		commit("empty group", func(o *offsetsIn) { o.group = "" })
+		commit("another producer", func(o *offsetsIn) { o.p = stranger })
+		commit("another epoch", func(o *offsetsIn) { o.p = p.plus(1) })
+		commit("unknown topic", func(o *offsetsIn) { o.topic = "nope" })
+		commit("unknown partition", func(o *offsetsIn) { o.partitions = []int32{0, 9} })
+		commit("unknown member", func(o *offsetsIn) { o.member = "someone" })
+		commit("unknown generation", func(o *offsetsIn) { o.generation = 3 })
+		if v < 5 {
+			w.txn(t, "not added", good.request(v))
+			w.txn(t, "add", addOffsets(min(v, 4), id, p, group))
+		}
+		w.txn(t, "commit offsets", good.request(v))
+		w.same(t, "pending", fetchOffsets(group, false))
+		w.same(t, "pending, stable", fetchOffsets(group, true))
+		w.txn(t, "describe", describeTxn(id))
+		w.txn(t, "end", endTxn(v, id, p, v%2 == 0))
+		w.settle(t, id)
+		w.same(t, "decided", fetchOffsets(group, true))
+	}
 }
 
 func verify(version int16, p producer, id string, verifyOnly bool, partitions ...int32) request {

@@ -73,12 +73,17 @@ type world struct {
 	report report
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld starts both sides; settings are keys and values that both take besides the usual ones.
+func newWorld(t *testing.T, settings ...string) *world {
 	w := &world{}
-	kafka, tidemark := pair.Start(t, map[string]string{
+	both := map[string]string{
 		"auto.create.topics.enable": "false",
 		"tidemark.api.versions":     "kafka",
-	})
+	}
+	for i := 0; i+1 < len(settings); i += 2 {
+		both[settings[i]] = settings[i+1]
+	}
+	kafka, tidemark := pair.Start(t, both)
 	for i, s := range []*pair.Server{kafka, tidemark} {
 		w.sides[i] = &side{Server: s, names: make(map[string]string), ids: make(map[string][16]byte)}
 		w.sides[i].learnAddress(t)
