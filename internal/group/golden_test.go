@@ -1,0 +1,168 @@
+package group
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"tidemark/record"
+	"tidemark/test/golden"
+)
+
+// goldenRecords are the records of __consumer_offsets in a directory that Kafka wrote, in order.
+func goldenRecords(t *testing.T, c golden.Case) []Replayed {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(c.TreePath(t, golden.Data), "__consumer_offsets-*", "*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("no logs of __consumer_offsets: %v", err)
+	}
+	slices.Sort(logs)
+	var all []Replayed
+	for _, name := range logs {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for len(b) > 0 {
+			h, entry, rest, err := record.NextEntry(b)
+			if errors.Is(err, record.ErrShort) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b = rest
+			all = append(all, goldenBatch(t, h, entry)...)
+		}
+	}
+	return all
+}
+
+func goldenBatch(t *testing.T, h record.Header, entry []byte) (all []Replayed) {
+	t.Helper()
+	it, err := record.NewIterator(entry, record.IterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	for it.Next() {
+		r := it.Record()
+		one := Replayed{Offset: r.Offset, ProducerID: noProducer, Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)}
+		if h.IsTransactional() {
+			one.ProducerID = h.ProducerID
+		}
+		if h.IsControl() {
+			_, message, err := record.ParseControl(r.Key, r.Value)
+			end, ok := message.(record.EndTxn)
+			if err != nil || !ok {
+				t.Fatalf("control record at %d: %v", r.Offset, err)
+			}
+			one.Key = []byte{0}
+			if end.Commit {
+				one.Key[0] = 1
+			}
+		}
+		all = append(all, one)
+	}
+	if it.Err() != nil {
+		t.Fatal(it.Err())
+	}
+	return all
+}
+
+// The offsets of every group are those that Kafka tells of the same directory.
+func TestGoldenOffsets(t *testing.T) {
+	for _, c := range golden.Cases(t, "13-") {
+		t.Run(c.Name, func(t *testing.T) {
+			w := newWorld()
+			for _, r := range goldenRecords(t, c) {
+				if commit, ok := asMarker(r); ok {
+					w.m.ReplayMarker(r.ProducerID, commit)
+				} else if err := w.m.Replay(r); err != nil && !errors.Is(err, ErrUnknownRecord) {
+					t.Fatal(err)
+				}
+			}
+			w.m.Loaded()
+			want := c.Rows(t, "groups.tsv")
+			for _, row := range want {
+				checkGolden(t, w.m, row)
+			}
+			total := 0
+			for id := range w.m.groups {
+				for _, topic := range w.m.FetchAll(id, true) {
+					total += len(topic.Partitions)
+				}
+			}
+			if total != len(want) {
+				t.Errorf("%d offsets, Kafka has %d", total, len(want))
+			}
+			if got, want := len(w.m.List(Filter{})), len(c.Rows(t, "group-list.tsv")); got != want {
+				t.Errorf("%d groups, Kafka has %d", got, want)
+			}
+		})
+	}
+}
+
+func checkGolden(t *testing.T, m *Machine, row map[string]string) {
+	t.Helper()
+	partition, _ := strconv.Atoi(row["partition"])
+	asked := []TopicPartitions{{Topic: row["topic"], Partitions: []int32{int32(partition)}}}
+	got := m.Fetch(row["group"], asked, true)[0].Partitions[0]
+	epoch := "-"
+	if got.LeaderEpoch >= 0 {
+		epoch = strconv.Itoa(int(got.LeaderEpoch))
+	}
+	if got.Err != nil || strconv.FormatInt(got.Offset, 10) != row["offset"] || got.Metadata != row["metadata"] ||
+		epoch != row["leader_epoch"] {
+		t.Errorf("%v: got %+v", row, got)
+	}
+}
+
+// Every record that is of a kind we write is written as Kafka writes it.
+func TestGoldenRecordsAgain(t *testing.T) {
+	for _, c := range golden.Cases(t, "13-") {
+		n := 0
+		for _, r := range goldenRecords(t, c) {
+			key, err := DecodeKey(r.Key)
+			if _, marker := asMarker(r); marker || errors.Is(err, ErrUnknownRecord) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again := key.AppendTo(nil); !bytes.Equal(again, r.Key) {
+				t.Errorf("%s: key %x, Kafka's is %x", c.Name, again, r.Key)
+			}
+			if again := writtenAgain(t, key, r.Value); !bytes.Equal(again, r.Value) {
+				t.Errorf("%s: record at %d: %x, Kafka's is %x", c.Name, r.Offset, again, r.Value)
+			}
+			n++
+		}
+		if n == 0 {
+			t.Errorf("%s: no records", c.Name)
+		}
+	}
+}
+
+func writtenAgain(t *testing.T, key Key, value []byte) []byte {
+	t.Helper()
+	if value == nil {
+		return nil
+	}
+	if key.isOffset() {
+		o, err := DecodeOffset(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.AppendTo(nil)
+	}
+	v, err := decodeClassic(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.appendTo(nil)
+}
