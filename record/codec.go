@@ -38,16 +38,16 @@ func appendCompressed(dst []byte, c Codec, magic int8, level int, src []byte) ([
 // to. More than maxBytes of it (DefaultMaxBytes if 0) is ErrTooLarge, and a body
 // that is no stream of the codec *CodecError.
 func AppendDecompressed(dst []byte, c Codec, src []byte, maxBytes int64) ([]byte, error) {
-	return appendDecompressed(dst, c, 2, src, maxBytes)
+	return appendDecompressed(dst, c, 2, src, IterOptions{MaxBytes: maxBytes})
 }
 
-func appendDecompressed(dst []byte, c Codec, magic int8, src []byte, maxBytes int64) ([]byte, error) {
+func appendDecompressed(dst []byte, c Codec, magic int8, src []byte, o IterOptions) ([]byte, error) {
 	if c == None {
 		return append(dst, src...), nil
 	}
 	var w window
 	defer w.release()
-	if err := w.open(c, magic, src, maxBytes); err != nil {
+	if err := w.open(c, magic, src, o); err != nil {
 		return dst, err
 	}
 	for {
@@ -92,10 +92,13 @@ type window struct {
 	src   decompressor
 	codec Codec
 	left  int64 // how much more src may yield
+
+	memory Memory // that held bytes were acquired from; nil: none
+	held   int64
 }
 
 // open starts a body; for None it is the window itself.
-func (w *window) open(c Codec, magic int8, body []byte, maxBytes int64) error {
+func (w *window) open(c Codec, magic int8, body []byte, o IterOptions) error {
 	if c == None {
 		w.chunk = body
 		return nil
@@ -103,11 +106,12 @@ func (w *window) open(c Codec, magic int8, body []byte, maxBytes int64) error {
 	if !c.Known() {
 		return unknownCodec(c)
 	}
-	w.left = maxBytes
-	if maxBytes <= 0 {
+	w.left = o.MaxBytes
+	if o.MaxBytes <= 0 {
 		w.left = DefaultMaxBytes
 	}
 	w.codec = c
+	w.hold(o.Memory, len(body))
 	w.src = decompressors[c].Get().(decompressor)
 	if err := w.src.reset(body, magic); err != nil {
 		w.release()
@@ -171,4 +175,5 @@ func (w *window) release() {
 		decompressors[w.codec].Put(w.src)
 		w.src = nil
 	}
+	w.letGo()
 }

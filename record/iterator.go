@@ -14,6 +14,9 @@ type IterOptions struct {
 	// memory of its largest record at a time; zstd and wrappers of old magics
 	// are decompressed as a whole.
 	MaxBytes int64
+	// Memory, when not nil, is where the memory for decompression is acquired,
+	// by an estimate, before it begins, and released when the iterator ends.
+	Memory Memory
 }
 
 // Iterator decodes the records of one entry of any magic and codec, in order:
@@ -75,7 +78,7 @@ func (it *Iterator) startBatch(entry []byte) error {
 		return nil // what may follow the header of an empty batch is never read
 	}
 	it.left = it.header.Count
-	return it.body.open(it.header.Codec(), 2, entry[HeaderSize:], it.opt.MaxBytes)
+	return it.body.open(it.header.Codec(), 2, entry[HeaderSize:], it.opt)
 }
 
 // Header is the entry's header. For a wrapper of magic 0 or 1 its BaseOffset is

@@ -32,7 +32,7 @@ func (it *Iterator) startOld(entry []byte) error {
 	if it.rec.Value == nil {
 		return invalid("Found invalid compressed record set with null value (magic = %d)", h.Magic)
 	}
-	plain, err := appendDecompressed(it.old.plain[:0], h.Codec(), h.Magic, it.rec.Value, it.opt.MaxBytes)
+	plain, err := appendDecompressed(it.old.plain[:0], h.Codec(), h.Magic, it.rec.Value, it.opt)
 	it.old.plain = plain
 	if err != nil {
 		return err
