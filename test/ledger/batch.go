@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"testing"
-
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/record"
@@ -18,8 +16,7 @@ type Batch struct {
 }
 
 // Encode returns the bytes of a produce request.
-func (b Batch) Encode(t testing.TB) []byte {
-	t.Helper()
+func (b Batch) Encode() ([]byte, error) {
 	o := record.DefaultBuilderOptions()
 	o.Codec = b.Codec
 	if b.ProducerID >= 0 {
@@ -32,10 +29,10 @@ func (b Batch) Encode(t testing.TB) []byte {
 			headers = append(headers, record.RecordHeader{Key: []byte(h.Key), Value: h.Value})
 		}
 		if err := builder.Append(r.Timestamp, r.Key, r.Value, headers); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
-	return builder.Bytes()
+	return builder.Bytes(), nil
 }
 
 // Added notes that the batch was taken with the answer given, in the partition's current epoch.

@@ -179,11 +179,20 @@ func (p *producer) bytes(n int) []byte {
 	return b
 }
 
+func (w *world) encode(b *ledger.Batch) []byte {
+	w.t.Helper()
+	encoded, err := b.Encode()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return encoded
+}
+
 // send sends the producer's next batch, which must be taken.
 func (w *world) send(s *server, tp *topic, partition int32, b *ledger.Batch) {
 	w.t.Helper()
 	p, book := tp.producers[partition], w.book.Partition(tp.name, partition)
-	got, err := s.Produce(tp.name, partition, b.Encode(w.t))
+	got, err := s.Produce(tp.name, partition, w.encode(b))
 	if err != nil || got.Err() != nil || got.Base != book.End {
 		w.t.Fatalf("produce to %s: offset %d, want %d; %v %v", book.Name(), got.Base, book.End, got.Err(), err)
 	}
@@ -214,7 +223,7 @@ func (w *world) continueProducers(s *server) {
 			if p.last == nil {
 				continue
 			}
-			got, err := s.Produce(tp.name, int32(partition), p.last.Encode(w.t))
+			got, err := s.Produce(tp.name, int32(partition), w.encode(p.last))
 			if err != nil || got.Err() != nil || got.Base != p.base {
 				w.t.Errorf("the last batch of %s-%d again: offset %d, want %d; %v %v", tp.name, partition, got.Base, p.base,
 					got.Err(), err)
@@ -223,7 +232,7 @@ func (w *world) continueProducers(s *server) {
 				metadata.UUID(tp.id), tp.name, partition))
 			gap := p.batch(tp, 0)
 			gap.Sequence += 5
-			got, err = s.Produce(tp.name, int32(partition), gap.Encode(w.t))
+			got, err = s.Produce(tp.name, int32(partition), w.encode(gap))
 			if err != nil || got.Code != kerr.OutOfOrderSequenceNumber.Code {
 				w.t.Errorf("a batch of %s-%d behind a gap: %+v %v", tp.name, partition, got, err)
 			}
