@@ -179,7 +179,8 @@ func (o *logOptions) printExplanation(f *inspect.Found, zone *time.Location) {
 	}
 	fmt.Fprintf(w, "  %d. %020d.index: entry (offset %d, position %d): the scan begins at byte %d\n", step, e.SegmentBase,
 		e.OffsetEntry.Offset, e.OffsetEntry.Pos, e.OffsetEntry.Pos)
-	fmt.Fprintf(w, "  %d. %020d.log: %d batch headers looked at, %d batches decoded, %d bytes read\n", step+1, e.SegmentBase,
+	fmt.Fprintf(w, "  %d. %020d.log: %d batch headers looked at, %d batches decoded, %d bytes read\n",
+		step+1, e.SegmentBase,
 		e.BatchesScanned, e.BatchesDecoded, e.BytesScanned)
 }
 

@@ -100,10 +100,11 @@ func (o *logOptions) printFinding(f inspect.Finding) {
 	}
 	severity := string(f.Severity)
 	if onTerminal(o.env.Stdout) {
-		severity = map[inspect.Severity]string{inspect.Error: "\x1b[31m", inspect.Warning: "\x1b[33m", inspect.Note: "\x1b[2m"}[f.Severity] +
-			severity + "\x1b[0m"
+		colors := map[inspect.Severity]string{inspect.Error: "\x1b[31m", inspect.Warning: "\x1b[33m", inspect.Note: "\x1b[2m"}
+		severity = colors[f.Severity] + severity + "\x1b[0m"
 	}
-	fmt.Fprintf(o.env.Stdout, "%s %s: %s: %s%s; breaks: %s; repair: %s\n", severity, f.Kind, place, f.What, count, f.Breaks, f.Repair)
+	fmt.Fprintf(o.env.Stdout, "%s %s: %s: %s%s; breaks: %s; repair: %s\n", severity, f.Kind, place, f.What, count,
+		f.Breaks, f.Repair)
 }
 
 func (o *logOptions) printSummary(s *inspect.Summary) {

@@ -50,7 +50,8 @@ var kafkaTexts = map[int16]string{
 	kerr.NotLeaderForPartition.Code: "For requests intended only for the leader, this error indicates that the broker " +
 		"is not the current leader. For requests intended for any replica, this error indicates that the broker is " +
 		"not a replica of the topic partition.",
-	kerr.MessageTooLarge.Code:                    "The request included a message larger than the max message size the server will accept.",
+	kerr.MessageTooLarge.Code: "The request included a message larger than the max message size the server will " +
+		"accept.",
 	kerr.InvalidGroupID.Code:                     "The group id is invalid.",
 	kerr.TopicAuthorizationFailed.Code:           "Topic authorization failed.",
 	kerr.GroupAuthorizationFailed.Code:           "Group authorization failed.",
@@ -61,7 +62,8 @@ var kafkaTexts = map[int16]string{
 	kerr.StaleBrokerEpoch.Code:                   "Broker epoch has changed.",
 	kerr.OffsetNotAvailable.Code: "The leader high watermark has not caught up from a recent leader election so the " +
 		"offsets cannot be guaranteed to be monotonically increasing.",
-	kerr.MemberIDRequired.Code:            "The group member needs to have a valid member id before actually entering a consumer group.",
+	kerr.MemberIDRequired.Code: "The group member needs to have a valid member id before actually entering a " +
+		"consumer group.",
 	kerr.PreferredLeaderNotAvailable.Code: "The preferred leader was not available.",
 	kerr.GroupMaxSizeReached.Code:         "The group has reached its maximum size.",
 	kerr.EligibleLeadersNotAvailable.Code: "Eligible topic partition leaders are not available.",

@@ -106,7 +106,8 @@ func TestRecordsSurviveACleanRestart(t *testing.T) {
 
 func TestAdminPort(t *testing.T) {
 	b := startBroker(t, t.TempDir(), nil)
-	for path, want := range map[string]string{"/live": "live", "/ready": "ready", "/metrics": "tidemark_start_milliseconds"} {
+	for path, want := range map[string]string{"/live": "live", "/ready": "ready",
+		"/metrics": "tidemark_start_milliseconds"} {
 		resp, err := http.Get("http://" + b.AdminAddress() + path)
 		if err != nil {
 			t.Fatal(err)

@@ -106,7 +106,8 @@ func TestUncleanElectionWhereAllowed(t *testing.T) {
 	k.do(BrokerHeartbeat{BrokerID: 2, BrokerEpoch: two, CurrentOffset: two})
 	k.expect("not allowed", "a", "-1@1 isr=[1] elr=[] last=[]")
 	fence(2, two)
-	k.do(IncrementalAlterConfigs{Resources: []AlterResource{{metadata.TopicConfigs("a"), []ConfigOp{{uncleanKey, OpSet, text("true")}}}}})
+	k.do(IncrementalAlterConfigs{Resources: []AlterResource{{metadata.TopicConfigs("a"),
+		[]ConfigOp{{uncleanKey, OpSet, text("true")}}}}})
 	k.do(BrokerHeartbeat{BrokerID: 2, BrokerEpoch: two, CurrentOffset: two})
 	k.expect("allowed", "a", "2@2 isr=[2] elr=[] last=[] recovering")
 }
@@ -125,7 +126,8 @@ func TestDirectories(t *testing.T) {
 	}
 	res := k.do(AssignReplicasToDirs{1, epoch, []DirectoryAssignment{
 		{d2, a, 0}, {d2, a, 1}, {d2, metadata.UUID{0: 1}, 0}}}).(AssignReplicasToDirsResult)
-	if res.Errs[0] != nil || dir() != d2 || !errors.Is(res.Errs[1], ErrUnknownTopic) || !errors.Is(res.Errs[2], ErrUnknownTopicID) {
+	if res.Errs[0] != nil || dir() != d2 || !errors.Is(res.Errs[1], ErrUnknownTopic) ||
+		!errors.Is(res.Errs[2], ErrUnknownTopicID) {
 		t.Errorf("assigned: %v %v", dir(), res.Errs)
 	}
 	k.expect("assigned", "a", "1@0 isr=[1] elr=[] last=[]")
@@ -160,7 +162,8 @@ func TestRegistrationRefusals(t *testing.T) {
 	}{
 		{"cluster", func(r *RegisterBroker) { r.ClusterID = "x" }, ErrInconsistentClusterID,
 			"Expected cluster ID 4L6g3nShT-eMCtK--X86sw, but got cluster ID x"},
-		{"no dirs", func(r *RegisterBroker) { r.LogDirs = nil }, ErrInvalidRegistration, "No directories specified in request"},
+		{"no dirs", func(r *RegisterBroker) { r.LogDirs = nil }, ErrInvalidRegistration,
+			"No directories specified in request"},
 		{"reserved dir", func(r *RegisterBroker) { r.LogDirs = []metadata.UUID{metadata.DirLost} }, ErrInvalidRegistration,
 			"Reserved directory ID in request"},
 		{"same dir twice", func(r *RegisterBroker) { r.LogDirs = append(r.LogDirs, r.LogDirs[0]) }, ErrInvalidRegistration,

@@ -53,14 +53,16 @@ func TestIncrementalAlterConfigs(t *testing.T) {
 		{"cluster min isr away", broker(""), []ConfigOp{{Key: minISRKey, Op: OpDelete}}, ErrInvalidConfig,
 			"Cluster-level min.insync.replicas cannot be removed while ELR is enabled."},
 		{"cluster", broker(""), []ConfigOp{op("x", OpSet, "5")}, nil, minISRKey + "=1,x=5"},
-		{"group", metadata.ConfigResource{Type: metadata.ResourceGroup, Name: "g"}, []ConfigOp{op("x", OpSet, "5")}, nil, "x=5"},
+		{"group", metadata.ConfigResource{Type: metadata.ResourceGroup, Name: "g"}, []ConfigOp{op("x", OpSet, "5")}, nil,
+			"x=5"},
 		{"logger", metadata.ConfigResource{Type: metadata.ResourceBrokerLogger, Name: "1"}, []ConfigOp{op("x", OpSet, "5")},
 			ErrInvalidRequest, "Unknown resource type 8"},
 	} {
 		before := k.image.Config(tt.r).Len()
 		out := k.do(IncrementalAlterConfigs{Resources: []AlterResource{{tt.r, tt.ops}}}).(AlterConfigsResult).Resources[0]
 		if tt.reason != nil {
-			if out.Err == nil || !errors.Is(out.Err, tt.reason) || out.Err.Message != tt.text || k.image.Config(tt.r).Len() != before {
+			if out.Err == nil || !errors.Is(out.Err, tt.reason) || out.Err.Message != tt.text ||
+				k.image.Config(tt.r).Len() != before {
 				t.Errorf("%s: %v, want %s", tt.name, out.Err, tt.text)
 			}
 			continue
@@ -86,7 +88,8 @@ func stored(i *metadata.Image, r metadata.ConfigResource) string {
 func TestAlterConfigsOfSeveralResources(t *testing.T) {
 	k := newCluster(t)
 	k.addBroker(1)
-	k.create(NewTopic{Name: "a", Partitions: 1, ReplicationFactor: 1, Configs: []ConfigEntry{{"x", text("1")}, {"y", text("2")}}})
+	k.create(NewTopic{Name: "a", Partitions: 1, ReplicationFactor: 1,
+		Configs: []ConfigEntry{{"x", text("1")}, {"y", text("2")}}})
 	k.create(simple("b"))
 	replace := func(topic string, entries ...ConfigEntry) ReplaceConfigs {
 		return ReplaceConfigs{metadata.TopicConfigs(topic), entries}
@@ -136,7 +139,8 @@ func TestMinISRClearsELR(t *testing.T) {
 	k.addBroker(1)
 	k.create(simple("a"))
 	for r, topic := range map[metadata.ConfigResource]string{metadata.TopicConfigs("a"): "a", broker(""): ""} {
-		d, err := k.decide(IncrementalAlterConfigs{Resources: []AlterResource{{r, []ConfigOp{{minISRKey, OpSet, text("2")}}}}})
+		d, err := k.decide(IncrementalAlterConfigs{Resources: []AlterResource{{r,
+			[]ConfigOp{{minISRKey, OpSet, text("2")}}}}})
 		if err != nil || len(d.Records) != 2 {
 			t.Fatalf("%v: %d records, %v", r, len(d.Records), err)
 		}

@@ -86,8 +86,9 @@ func (k *cluster) addBroker(id int32, dirs ...metadata.UUID) int64 {
 		dirs = []metadata.UUID{{0: 9, 15: byte(id)}}
 	}
 	epoch := k.do(RegisterBroker{Registration: Registration{
-		BrokerID: id, ClusterID: "4L6g3nShT-eMCtK--X86sw", IncarnationID: metadata.UUID{0: 8, 1: byte(k.image.Offset()), 15: byte(id)},
-		Features: SupportedFeatures(), LogDirs: dirs, PreviousEpoch: -1,
+		BrokerID: id, ClusterID: "4L6g3nShT-eMCtK--X86sw",
+		IncarnationID: metadata.UUID{0: 8, 1: byte(k.image.Offset()), 15: byte(id)},
+		Features:      SupportedFeatures(), LogDirs: dirs, PreviousEpoch: -1,
 	}}).(BrokerRegistered).Epoch
 	reply := k.do(BrokerHeartbeat{BrokerID: id, BrokerEpoch: epoch, CurrentOffset: epoch}).(HeartbeatReply)
 	if reply.IsFenced || !reply.IsCaughtUp {
@@ -126,7 +127,8 @@ func TestCreateTopicRefusals(t *testing.T) {
 		{simple("."), ErrInvalidTopic, "Topic name is invalid: '.' is not allowed"},
 		{simple(".."), ErrInvalidTopic, "Topic name is invalid: '..' is not allowed"},
 		{simple(""), ErrInvalidTopic, "Topic name is invalid: the empty string is not allowed"},
-		{simple(long), ErrInvalidTopic, "Topic name is invalid: the length of '" + long + "' is longer than the max allowed length 249"},
+		{simple(long), ErrInvalidTopic, "Topic name is invalid: the length of '" + long +
+			"' is longer than the max allowed length 249"},
 		{simple("__cluster_metadata"), ErrInvalidRequest, "Creation of internal topic __cluster_metadata is prohibited."},
 		{NewTopic{Name: "n", Partitions: 0, ReplicationFactor: 1}, ErrInvalidPartitions,
 			"Number of partitions was set to an invalid non-positive value."},
@@ -170,7 +172,8 @@ func TestCreateTopicRefusals(t *testing.T) {
 func TestCreateTopicsTogether(t *testing.T) {
 	k := newCluster(t)
 	k.addBroker(1)
-	res := k.do(CreateTopics{Topics: []NewTopic{simple("b"), simple("dup"), simple("a/b"), simple("a"), simple("dup")}}).(CreateTopicsResult)
+	res := k.do(CreateTopics{Topics: []NewTopic{simple("b"), simple("dup"), simple("a/b"), simple("a"),
+		simple("dup")}}).(CreateTopicsResult)
 	var got []string
 	for _, topic := range res.Topics {
 		got = append(got, fmt.Sprint(topic.Name, " ", topic.Err != nil))

@@ -110,7 +110,8 @@ type kafkaDecision struct {
 func kafkaDecisions(log *kafkaLog) []kafkaDecision {
 	topicID := func(offset int64) *bytes.Reader {
 		id := log.records[offset].Body.(*metadata.TopicRecord).TopicID
-		return bytes.NewReader(append([]byte{0, 0, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, 0}, id[:]...)) // placement draws first
+		// placement draws first
+		return bytes.NewReader(append([]byte{0, 0, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, 0}, id[:]...))
 	}
 	register := func(offset, previous int64) RegisterBroker {
 		r := log.records[offset].Body.(*metadata.RegisterBrokerRecord)

@@ -21,20 +21,23 @@ func TestNodeOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.DefaultPartitions != 3 || o.MinInsyncReplicas != 2 || o.NodeID != 1 || o.NoTopicDeletion || o.UncleanLeaderElection {
+	if o.DefaultPartitions != 3 || o.MinInsyncReplicas != 2 || o.NodeID != 1 || o.NoTopicDeletion ||
+		o.UncleanLeaderElection {
 		t.Errorf("%+v", o)
 	}
 	k := newCluster(t)
 	k.c = New(o)
 	k.addBroker(1)
 	for key, tt := range map[string]struct{ value, text string }{
-		"segment.bytes":          {"1000", "Invalid value 1000 for configuration segment.bytes: Value must be at least 1048576"},
+		"segment.bytes": {"1000", "Invalid value 1000 for configuration segment.bytes: " +
+			"Value must be at least 1048576"},
 		"message.format.version": {"1.0", "Unknown topic config name: message.format.version"},
 		"cleanup.policy": {"x", "Invalid value x for configuration cleanup.policy: String must be one of: " +
 			"compact, delete"},
 		"retention.ms": {"-1", ""},
 	} {
-		got := k.create(NewTopic{Name: "t-" + key, Partitions: -1, ReplicationFactor: -1, Configs: []ConfigEntry{{key, &tt.value}}})
+		got := k.create(NewTopic{Name: "t-" + key, Partitions: -1, ReplicationFactor: -1,
+			Configs: []ConfigEntry{{key, &tt.value}}})
 		switch {
 		case tt.text == "" && (got.Err != nil || got.Partitions != 3):
 			t.Errorf("%s: %+v", key, got)

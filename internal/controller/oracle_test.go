@@ -191,7 +191,8 @@ func (b both) alterConfigs() {
 		{metadata.TopicConfigs("a/b"), []ConfigOp{{"retention.ms", OpSet, v("5")}}},
 		{metadata.TopicConfigs(""), []ConfigOp{{"retention.ms", OpSet, v("5")}}},
 		{metadata.ClusterConfigs, []ConfigOp{{minISRKey, OpDelete, nil}}},
-		{metadata.ConfigResource{Type: metadata.ResourceGroup}, []ConfigOp{{"consumer.heartbeat.interval.ms", OpSet, v("6000")}}},
+		{metadata.ConfigResource{Type: metadata.ResourceGroup},
+			[]ConfigOp{{"consumer.heartbeat.interval.ms", OpSet, v("6000")}}},
 		{metadata.ConfigResource{Type: metadata.ResourceGroup, Name: "g"}, []ConfigOp{{"nope", OpSet, v("6000")}}},
 		{metadata.ConfigResource{Type: metadata.ResourceClientMetrics, Name: "m"}, []ConfigOp{{"nope", OpSet, v("6000")}}},
 		{metadata.ConfigResource{Type: 99, Name: "m"}, []ConfigOp{{"nope", OpSet, v("6000")}}},
@@ -227,7 +228,8 @@ func (b both) deleteTopics() {
 			b.t.Fatal(err)
 		}
 		res := b.k.do(DeleteTopics{Names: []string{name}}).(DeleteTopicsResult)
-		b.compare("delete "+name, answer(res.Topics[0].Err), kafkaAnswer(resp.Topics[0].ErrorCode, resp.Topics[0].ErrorMessage))
+		b.compare("delete "+name, answer(res.Topics[0].Err),
+			kafkaAnswer(resp.Topics[0].ErrorCode, resp.Topics[0].ErrorMessage))
 	}
 	id := metadata.UUID{0: 3}
 	req := kmsg.NewPtrDeleteTopicsRequest()
@@ -240,7 +242,8 @@ func (b both) deleteTopics() {
 		b.t.Fatal(err)
 	}
 	res := b.k.do(DeleteTopics{IDs: []metadata.UUID{id}}).(DeleteTopicsResult)
-	b.compare("delete by id", answer(res.Topics[0].Err), kafkaAnswer(resp.Topics[0].ErrorCode, resp.Topics[0].ErrorMessage))
+	b.compare("delete by id", answer(res.Topics[0].Err),
+		kafkaAnswer(resp.Topics[0].ErrorCode, resp.Topics[0].ErrorMessage))
 }
 
 func (b both) updateFeatures() {
@@ -249,7 +252,8 @@ func (b both) updateFeatures() {
 		{"transaction.version", -1, Upgrade}, {"transaction.version", 1, SafeDowngrade},
 		{"transaction.version", 2, SafeDowngrade}, {"metadata.version", 29, SafeDowngrade},
 		{"metadata.version", 29, UnsafeDowngrade}, {"metadata.version", 6, SafeDowngrade}, {"metadata.version", 31, Upgrade},
-		{"metadata.version", 30, Upgrade}, {"group.version", 0, SafeDowngrade}, {"streams.version", 0, UnsafeDowngrade}, {"transaction.version", 1, 9},
+		{"metadata.version", 30, Upgrade}, {"group.version", 0, SafeDowngrade}, {"streams.version", 0, UnsafeDowngrade},
+		{"transaction.version", 1, 9},
 		{"eligible.leader.replicas.version", 0, SafeDowngrade}, {"eligible.leader.replicas.version", 1, Upgrade},
 	} {
 		req := kmsg.NewPtrUpdateFeaturesRequest()

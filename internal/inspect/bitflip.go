@@ -16,7 +16,7 @@ type patch struct {
 }
 
 // restoreBatch tries to undo a change of the bytes of one batch that its checksum can prove undone: one bit flipped
-// anywhere, or a wrong length or magic. entry is all that lies between the batch before and the next; it is not changed.
+// anywhere, or a wrong length or magic. entry is all that lies between the batch before and the next, and is kept.
 func restoreBatch(entry []byte, pos int64) (patch, bool) {
 	if len(entry) < record.HeaderSize {
 		return patch{}, false
@@ -26,7 +26,8 @@ func restoreBatch(entry []byte, pos int64) (patch, bool) {
 	framed := fixed[magicAt] == 2 && string(fixed) == string(entry)
 	fixed[magicAt] = 2
 	if !framed && record.ValidCRC(fixed) && recordsFit(fixed) {
-		return patch{pos + 8, append([]byte(nil), fixed[8:magicAt+1]...), "the length and magic that the checksum proves"}, true
+		return patch{pos + 8, append([]byte(nil), fixed[8:magicAt+1]...), "the length and magic that the checksum proves"},
+			true
 	}
 	at, ok := flippedBit(fixed)
 	if !ok {
@@ -40,7 +41,8 @@ func restoreBatch(entry []byte, pos int64) (patch, bool) {
 	if !framed {
 		from, to = min(from, 8), max(to, magicAt+1)
 	}
-	return patch{pos + int64(from), append([]byte(nil), fixed[from:to]...), "the one flipped bit that the checksum points at"}, true
+	return patch{pos + int64(from), append([]byte(nil), fixed[from:to]...),
+		"the one flipped bit that the checksum points at"}, true
 }
 
 // recordsFit decodes a batch.

@@ -62,7 +62,8 @@ func (c *folderCheck) checkNames() error {
 		return err
 	}
 	for _, e := range entries {
-		if _, ok := parseFolder(e.Name()); ok || !e.IsDir() || e.Name() == "remote-log-index-cache" || e.Name() == "lost+found" {
+		if _, ok := parseFolder(e.Name()); ok || !e.IsDir() || e.Name() == "remote-log-index-cache" ||
+			e.Name() == "lost+found" {
 			continue
 		}
 		c.add(Error, FolderName, e.Name(), -1, "a folder that is not named as a partition (TOPIC-N)",
@@ -92,7 +93,8 @@ func (s *dirState) checkOffsets(t Target, first, end int64) []Finding {
 			fmt.Sprintf("the next start removes all segments and begins anew at %d", p))
 	}
 	if p := s.high[t.key()]; p > end {
-		add(checkpoint.HighWatermarkFile, Warning, p, fmt.Sprintf("the high watermark was %d, but the log ends at %d", p, end),
+		add(checkpoint.HighWatermarkFile, Warning, p,
+			fmt.Sprintf("the high watermark was %d, but the log ends at %d", p, end),
 			fmt.Sprintf("records from %d to %d could be read by consumers and are gone from this replica", end, p-1))
 	}
 	return f.list

@@ -114,7 +114,7 @@ func sortedBases(m map[int64]map[string]bool) []int64 {
 
 const epochsRepair = "write it anew from the batches"
 
-// readEpochs reads the leader epochs without making a file. Absence is judged when it is known whether batches have epochs.
+// readEpochs reads the leader epochs without making a file. Whether one must be there, the batches tell later.
 func (c *folderCheck) readEpochs() error {
 	name := filepath.Join(c.target.Dir, checkpoint.LeaderEpochFile)
 	if _, err := c.fs.Stat(name); err != nil {
@@ -144,7 +144,8 @@ func (c *folderCheck) checkTopicID() error {
 	switch {
 	case errors.As(err, &malformed):
 		c.add(Error, MetadataWrong, checkpoint.PartitionMetadataFile, -1, malformed.Error(),
-			"Kafka takes the log directory offline when it opens the partition", "write it anew where the metadata log knows the topic's id")
+			"Kafka takes the log directory offline when it opens the partition",
+			"write it anew where the metadata log knows the topic's id")
 		return nil
 	case isAbsent(err):
 		return nil
@@ -160,7 +161,8 @@ func (c *folderCheck) checkSnapshots() error {
 		switch {
 		case errors.As(err, &corrupt):
 			c.add(Warning, SnapshotCorrupt, producerstate.SnapshotName(at), at, "it cannot be used: "+corrupt.Reason,
-				"the next start removes it and reads the log from the snapshot before, which takes time", "write it anew from the log")
+				"the next start removes it and reads the log from the snapshot before, which takes time",
+				"write it anew from the log")
 		case err != nil && !isAbsent(err):
 			return err
 		}
@@ -205,7 +207,8 @@ func (c *folderCheck) gap(base, pos, from, to int64, where string) {
 		Severity: Warning, Kind: OffsetGap, File: filepath.Join(c.target.Dir, segment.Name(base, segment.LogSuffix)),
 		Pos: pos, Offset: from, base: -1,
 		What:   fmt.Sprintf("offsets %d to %d are missing %s, and nothing tells of compaction", from, to-1, where),
-		Breaks: "readers go on behind them; records that were there are gone", Repair: "restore a flipped bit of an offset if that is all; else none: the bytes are not there",
+		Breaks: "readers go on behind them; records that were there are gone",
+		Repair: "restore a flipped bit of an offset if that is all; else none: the bytes are not there",
 	})
 }
 
@@ -221,14 +224,16 @@ func (c *folderCheck) sparse(reports []segmentReport, interval int64) {
 	for i := range reports {
 		r := &reports[i]
 		allowed := restartsTolerated*max(interval, r.leastStep) + r.largestSize
-		if !r.hasIndex || r.damaged || r.told(IndexZeros, IndexEntry) || r.longestRun <= allowed || c.inUse && i == len(reports)-1 {
+		if !r.hasIndex || r.damaged || r.told(IndexZeros, IndexEntry) || r.longestRun <= allowed ||
+			c.inUse && i == len(reports)-1 {
 			continue
 		}
 		name := segment.Name(r.base, segment.IndexSuffix)
 		c.finds.add(Finding{
 			Severity: Warning, Kind: IndexSparse, File: filepath.Join(c.target.Dir, name), Pos: -1, Offset: -1, base: r.base,
-			What:   fmt.Sprintf("no entry for %d bytes of log from position %d on", r.longestRun, r.runStart),
-			Breaks: fmt.Sprintf("look-ups there scan up to %d bytes, where about %d are meant", r.longestRun, max(interval, r.leastStep)),
+			What: fmt.Sprintf("no entry for %d bytes of log from position %d on", r.longestRun, r.runStart),
+			Breaks: fmt.Sprintf("look-ups there scan up to %d bytes, where about %d are meant", r.longestRun,
+				max(interval, r.leastStep)),
 			Repair: rebuildText,
 		})
 	}
@@ -252,8 +257,10 @@ func (c *folderCheck) missingEpochs(reports []segmentReport) {
 	end := reports[len(reports)-1].next
 	if n := len(c.epochs); n > 0 && c.epochs[n-1].StartOffset > end && !c.inUse {
 		c.add(Warning, EpochsWrong, checkpoint.LeaderEpochFile, c.epochs[n-1].StartOffset,
-			fmt.Sprintf("epoch %d begins at offset %d, but the log ends at %d", c.epochs[n-1].Epoch, c.epochs[n-1].StartOffset, end),
-			"records were lost behind the end of the log, or the file is of another log; the next start drops the entry", epochsRepair)
+			fmt.Sprintf("epoch %d begins at offset %d, but the log ends at %d",
+				c.epochs[n-1].Epoch, c.epochs[n-1].StartOffset, end),
+			"records were lost behind the end of the log, or the file is of another log; the next start drops the entry",
+			epochsRepair)
 	}
 	epochs := slices.ContainsFunc(reports, func(r segmentReport) bool { return r.newMagic })
 	if !epochs || len(c.epochs) > 0 || c.inUse && c.epochsKnown {
@@ -288,7 +295,8 @@ func (c *folderCheck) checkBatches(name string) error {
 			return err
 		}
 		if !good {
-			c.add(Error, BadChecksum, name, sc.Header().BaseOffset, fmt.Sprintf("the checksum of the batch at %d is wrong", sc.Pos()),
+			c.add(Error, BadChecksum, name, sc.Header().BaseOffset,
+				fmt.Sprintf("the checksum of the batch at %d is wrong", sc.Pos()),
 				"a controller cannot load this snapshot of the metadata", "none: take it from another controller")
 			return nil
 		}

@@ -25,7 +25,8 @@ func (c *segmentCheck) openIndexes() error {
 	c.times.timeCursor = timeCursor{times, c.base}
 	c.report.hasIndex = offsets.file != nil
 	if c.size == 0 && offsets.n+times.n > 0 && !(c.inUse && c.last()) {
-		c.add(Error, SegmentEmpty, -1, c.base, fmt.Sprintf("the log is empty, but its indexes have %d and %d entries", offsets.n, times.n),
+		c.add(Error, SegmentEmpty, -1, c.base,
+			fmt.Sprintf("the log is empty, but its indexes have %d and %d entries", offsets.n, times.n),
 			fmt.Sprintf("the records from offset %d on that were in it are gone", c.base), "rebuild the indexes, as empty ones")
 		offsets.n, times.n = 0, 0
 		return nil
@@ -234,7 +235,8 @@ func (t *timeCheck) batch(c *segmentCheck, h record.Header) {
 func (t *timeCheck) wrong(c *segmentCheck, e TimeEntry, reason string) {
 	f := c.index(t.name, Error, TimeEntryWrong, t.next*t.width,
 		fmt.Sprintf("entry %d (timestamp %d, offset %d): %s", t.next, e.Timestamp, e.Offset, reason),
-		fmt.Sprintf("look-ups of times from %d on may pass over matching records or the whole segment", min(e.Timestamp, t.prev.Timestamp)))
+		fmt.Sprintf("look-ups of times from %d on may pass over matching records or the whole segment",
+			min(e.Timestamp, t.prev.Timestamp)))
 	if f.Count == 1 {
 		f.Offset = e.Offset
 	}
@@ -266,8 +268,9 @@ func (t *timeCheck) finish(c *segmentCheck) {
 	if c.inUse && c.last() || t.entries == 0 && t.padding > 0 {
 		return // not closed yet; or told as zeros
 	}
-	f := c.index(t.name, Error, TimeShort, t.size, fmt.Sprintf("the largest timestamp %d (at offset %d) is not in it; its last is %d",
-		largest.Timestamp, largest.Offset, known),
+	f := c.index(t.name, Error, TimeShort, t.size,
+		fmt.Sprintf("the largest timestamp %d (at offset %d) is not in it; its last is %d",
+			largest.Timestamp, largest.Offset, known),
 		fmt.Sprintf("Kafka's look-ups of times from %d to %d pass the segment over: they answer a later record or none",
 			known+1, largest.Timestamp))
 	f.Offset = largest.Offset

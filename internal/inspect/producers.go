@@ -39,7 +39,8 @@ func newReplay(fsys vfs.FS, t Target, at int64, snapshot bool) (*replay, error) 
 }
 
 // batch takes a batch in. When it ends a transaction, done tells which; aborted is its entry in the transaction index.
-func (r *replay) batch(h record.Header, entry []byte) (done *producerstate.CompletedTxn, aborted index.AbortedTxn, err error) {
+func (r *replay) batch(h record.Header, entry []byte) (done *producerstate.CompletedTxn, aborted index.AbortedTxn,
+	err error) {
 	if !h.HasProducerID() || h.Magic < 2 {
 		r.m.SetEndOffset(h.NextOffset())
 		return nil, aborted, nil
@@ -55,7 +56,8 @@ func (r *replay) batch(h record.Header, entry []byte) (done *producerstate.Compl
 	r.m.UpdateHighWatermark(h.NextOffset())
 	if done != nil {
 		aborted = index.AbortedTxn{
-			ProducerID: done.ProducerID, FirstOffset: done.FirstOffset, LastOffset: done.LastOffset, LastStableOffset: lastStable,
+			ProducerID: done.ProducerID, FirstOffset: done.FirstOffset, LastOffset: done.LastOffset,
+			LastStableOffset: lastStable,
 		}
 	}
 	return done, aborted, nil
@@ -86,7 +88,8 @@ func sameProducer(a, b *producerstate.Entry) string {
 	case la.LastSequence != lb.LastSequence:
 		return fmt.Sprintf("last sequence %d, by the log %d", la.LastSequence, lb.LastSequence)
 	case la.LastOffset != lb.LastOffset || la.OffsetDelta != lb.OffsetDelta:
-		return fmt.Sprintf("last batch %d to %d, by the log %d to %d", la.BaseOffset(), la.LastOffset, lb.BaseOffset(), lb.LastOffset)
+		return fmt.Sprintf("last batch %d to %d, by the log %d to %d", la.BaseOffset(), la.LastOffset, lb.BaseOffset(),
+			lb.LastOffset)
 	case a.CurrentTxnFirstOffset != b.CurrentTxnFirstOffset:
 		return fmt.Sprintf("open transaction from %d, by the log %d", a.CurrentTxnFirstOffset, b.CurrentTxnFirstOffset)
 	case a.CoordinatorEpoch != b.CoordinatorEpoch:

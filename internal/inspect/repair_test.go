@@ -17,7 +17,8 @@ import (
 )
 
 // repair mends a folder and returns what is left.
-func repair(t testing.TB, fsys vfs.FS, dir string, apply bool) (*inspect.RepairSummary, []inspect.Action, []inspect.Finding, error) {
+func repair(t testing.TB, fsys vfs.FS, dir string, apply bool) (*inspect.RepairSummary, []inspect.Action,
+	[]inspect.Finding, error) {
 	t.Helper()
 	targets, err := inspect.Resolve(fsys, []string{dir})
 	if err != nil {
@@ -44,22 +45,24 @@ func repair(t testing.TB, fsys vfs.FS, dir string, apply bool) (*inspect.RepairS
 // cannotMend are the damages whose bytes are gone, with what is still found afterwards.
 var cannotMend = map[string]inspect.Kind{
 	"middle-log-missing": inspect.OffsetGap,
-	"leftover-swap":      inspect.Leftover, "leftover-swap-and-cleaned": inspect.Leftover, "leftover-swap-index-only": inspect.Leftover,
-	"leftover-swap-merged": inspect.Leftover,
+	"leftover-swap":      inspect.Leftover, "leftover-swap-and-cleaned": inspect.Leftover,
+	"leftover-swap-index-only": inspect.Leftover,
+	"leftover-swap-merged":     inspect.Leftover,
 }
 
 // restored are the damages after whose repair the files are again those of the undamaged folder, byte for byte.
 var restored = []string{
 	"flip-last-segment", "flip-middle-segment", "flip-below-recovery-point", "flip-length-last",
 	"garbage-tail", "garbage-tail-negative-size", "zero-tail", "index-zero-last", "index-zero-filled", "index-empty",
-	"index-garbage-5", "index-garbage-8", "index-wrong-position", "missing-index", "missing-timeindex", "timeindex-backwards",
+	"index-garbage-5", "index-garbage-8", "index-wrong-position", "missing-index", "missing-timeindex",
+	"timeindex-backwards",
 	"timeindex-garbage-7", "timeindex-zero-filled", "txnindex-truncated", "snapshot-flipped", "snapshot-truncated",
 	"missing-index-last", "missing-timeindex-last", "txnindex-missing", "snapshots-missing", "missing-all-indexes",
 	"epoch-checkpoint-missing",
 }
 
-// TestRepairGolden mends every damaged folder of Kafka's: the dry run changes nothing, the repair leaves a folder in which
-// nothing is found that could be mended, and where the bytes allow the files are those of the undamaged folder.
+// TestRepairGolden mends every damaged folder of Kafka's: the dry run changes nothing, the repair leaves a folder in
+// which nothing is found that could be mended, and where the bytes allow the files are those of the undamaged folder.
 func TestRepairGolden(t *testing.T) {
 	for _, c := range golden.Cases(t, "10-") {
 		t.Run(c.Name, func(t *testing.T) {
@@ -93,8 +96,8 @@ func TestRepairGolden(t *testing.T) {
 	}
 }
 
-// sameAsIntact compares the files with those of the undamaged folder. The indexes of the last segment of a killed broker
-// are longer there, for appends to come.
+// sameAsIntact compares the files with those of the undamaged folder. The indexes of the last segment of a killed
+// broker are longer there, for appends to come.
 func sameAsIntact(t *testing.T, c golden.Case, fsys vfs.FS, dir string) {
 	t.Helper()
 	intact := golden.Load(t, "10-crash-intact")
@@ -107,7 +110,8 @@ func sameAsIntact(t *testing.T, c golden.Case, fsys vfs.FS, dir string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.Name() == "partition.metadata" || e.Name() == "00000000000000000166.snapshot" && strings.Contains(c.Name, "snapshots") {
+		if e.Name() == "partition.metadata" ||
+			e.Name() == "00000000000000000166.snapshot" && strings.Contains(c.Name, "snapshots") {
 			continue
 		}
 		a, err := vfs.ReadFile(want, filepath.Join(wantDir, e.Name()))
@@ -202,7 +206,8 @@ func TestRepairGenerated(t *testing.T) {
 				t.Fatalf("%s, %s: %v", e.Name(), ch.what, err)
 			}
 			if len(again) > 0 {
-				t.Errorf("%s, %s: a second repair still has to do %s: %s\nfound:\n%sleft:\n%s", e.Name(), ch.what, again[0].File, again[0].What,
+				t.Errorf("%s, %s: a second repair still has to do %s: %s\nfound:\n%sleft:\n%s", e.Name(), ch.what, again[0].File,
+					again[0].What,
 					texts(found), texts(left))
 			}
 			for _, f := range left {

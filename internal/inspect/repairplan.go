@@ -27,7 +27,8 @@ type partitionPlan struct {
 }
 
 func newPartitionPlan(fsys vfs.FS, t Target, s *Settings, found []Finding, reports []segmentReport) *partitionPlan {
-	p := &partitionPlan{fs: fsys, target: t, found: found, answered: make([]bool, len(found)), reports: reports, settings: s}
+	p := &partitionPlan{fs: fsys, target: t, found: found, answered: make([]bool, len(found)), reports: reports,
+		settings: s}
 	cfg, set := s.Topic(t)
 	if _, known := set["index.interval.bytes"]; !known {
 		cfg.IndexIntervalBytes = int32(guessInterval(reports, int64(cfg.IndexIntervalBytes)))

@@ -16,7 +16,8 @@ func dirOf(name string) string { return filepath.Dir(name) }
 
 // eachHeader calls a function for the batches of a partition from the segment that holds an offset on; entry reads the
 // current one. Damage ends a segment. The function may end the walk with errStop.
-func eachHeader(fsys vfs.FS, t Target, from int64, each func(h record.Header, entry func() ([]byte, error)) error) error {
+func eachHeader(fsys vfs.FS, t Target, from int64,
+	each func(h record.Header, entry func() ([]byte, error)) error) error {
 	f, err := readFolder(fsys, t.Dir)
 	if err != nil {
 		return err
@@ -141,7 +142,8 @@ func writeEpochs(fsys vfs.FS, t Target) error {
 		return err
 	}
 	if old, err := checkpoint.OpenLeaderEpochs(fsys, name); err == nil { // an epoch in which nothing was appended yet
-		if last, ok := old.Latest(); ok && last.StartOffset == end && (len(entries) == 0 || last.Epoch > entries[len(entries)-1].Epoch) {
+		if last, ok := old.Latest(); ok && last.StartOffset == end &&
+			(len(entries) == 0 || last.Epoch > entries[len(entries)-1].Epoch) {
 			entries = append(entries, last)
 		}
 	}

@@ -119,7 +119,8 @@ type segmentCheck struct {
 func checkSegment(p *segmentPlan) (segmentReport, error) {
 	c := &segmentCheck{segmentPlan: p, name: p.path(segment.LogSuffix)}
 	c.finds.target = p.target
-	c.report = segmentReport{base: p.base, firstOffset: -1, next: p.base, largest: index.TimeEntry{Timestamp: -1, Offset: p.base}}
+	c.report = segmentReport{base: p.base, firstOffset: -1, next: p.base,
+		largest: index.TimeEntry{Timestamp: -1, Offset: p.base}}
 	f, err := p.fs.Open(c.name)
 	if err != nil {
 		return c.report, err
@@ -184,7 +185,8 @@ func (c *segmentCheck) walk() error {
 
 func (c *segmentCheck) add(s Severity, k Kind, pos, offset int64, what, breaks, repair string) *Finding {
 	return c.finds.add(Finding{
-		Severity: s, Kind: k, File: c.name, Pos: pos, Offset: offset, What: what, Breaks: breaks, Repair: repair, base: c.base,
+		Severity: s, Kind: k, File: c.name, Pos: pos, Offset: offset, What: what, Breaks: breaks, Repair: repair,
+		base: c.base,
 	})
 }
 
@@ -365,7 +367,8 @@ func (c *segmentCheck) checkRecords(h *record.Header, pos int64, entry []byte) {
 	for c.it.Next() {
 		r := c.it.Record()
 		if r.Offset <= last && n > 0 || r.Offset < 0 || h.Magic == 2 && (r.Offset < h.BaseOffset || r.Offset > h.LastOffset) {
-			c.badRecords(*h, pos, fmt.Sprintf("record %d has offset %d in a batch of %d to %d", n, r.Offset, h.BaseOffset, h.LastOffset))
+			c.badRecords(*h, pos,
+				fmt.Sprintf("record %d has offset %d in a batch of %d to %d", n, r.Offset, h.BaseOffset, h.LastOffset))
 			return
 		}
 		largest, last, n = max(largest, r.Timestamp), r.Offset, n+1
@@ -393,7 +396,8 @@ func (c *segmentCheck) wrongMaximum(h record.Header, pos, largest int64) {
 	severity, breaks := Note, "look-ups by time decode the batch without need"
 	if largest > h.MaxTimestamp {
 		severity = Warning
-		breaks = fmt.Sprintf("look-ups between %d and %d miss its records, and retention takes them for older", h.MaxTimestamp+1, largest)
+		breaks = fmt.Sprintf("look-ups between %d and %d miss its records, and retention takes them for older",
+			h.MaxTimestamp+1, largest)
 	}
 	c.add(severity, WrongMaximum, pos, h.BaseOffset,
 		fmt.Sprintf("the header's largest timestamp is %d, that of the records %d", h.MaxTimestamp, largest),

@@ -85,7 +85,8 @@ func resolveDir(fsys vfs.FS, path string) ([]Target, error) {
 			continue
 		}
 		out = append(out, Target{
-			Dir: filepath.Join(path, e.Name()), Topic: name.topic, Partition: name.partition, Mark: name.mark, LogDir: path, whole: true,
+			Dir: filepath.Join(path, e.Name()), Topic: name.topic, Partition: name.partition, Mark: name.mark, LogDir: path,
+			whole: true,
 		})
 	}
 	if len(out) > 0 || isLogDir(entries) {
@@ -290,7 +291,8 @@ func SizeBytes(fsys vfs.FS, targets []Target) (total int64) {
 			continue
 		}
 		for _, base := range f.logs {
-			if size, err := fileSize(fsys, filepath.Join(t.Dir, segment.Name(base, segment.LogSuffix))); err == nil && t.wants(base) {
+			if size, err := fileSize(fsys, filepath.Join(t.Dir, segment.Name(base, segment.LogSuffix))); err == nil &&
+				t.wants(base) {
 				total += max(size, 0)
 			}
 		}

@@ -27,8 +27,8 @@ var timeLayouts = []string{
 	"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02",
 }
 
-// ParseTime reads a time argument: milliseconds since 1970; RFC 3339; a date with or without a time of day, in zone; "now",
-// "today", "yesterday" (midnight in zone); or a span before now, as "2h ago", "1d12h ago" or "3 weeks ago".
+// ParseTime reads a time argument: milliseconds since 1970; RFC 3339; a date with or without a time of day, in zone;
+// "now", "today", "yesterday" (midnight in zone); or a span before now, as "2h ago", "1d12h ago" or "3 weeks ago".
 func ParseTime(text string, zone *time.Location, now time.Time) (Instant, error) {
 	text = strings.TrimSpace(text)
 	if ms, err := strconv.ParseInt(text, 10, 64); err == nil {

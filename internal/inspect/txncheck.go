@@ -95,14 +95,16 @@ func (x *txnCheck) batch(c *segmentCheck, h record.Header, pos int64, entry []by
 		return
 	}
 	if got := x.file[x.at]; got != aborted && x.known {
-		x.later(c, TxnEntryWrong, got.LastOffset, fmt.Sprintf("entry %d is %s; the log says %s", x.at, txnText(got), txnText(aborted)),
+		x.later(c, TxnEntryWrong, got.LastOffset,
+			fmt.Sprintf("entry %d is %s; the log says %s", x.at, txnText(got), txnText(aborted)),
 			"readers of committed records filter other records than those of the aborted transaction")
 	}
 	x.at++
 }
 
 func txnText(t index.AbortedTxn) string {
-	return fmt.Sprintf("(producer %d, offsets %d to %d, last stable %d)", t.ProducerID, t.FirstOffset, t.LastOffset, t.LastStableOffset)
+	return fmt.Sprintf("(producer %d, offsets %d to %d, last stable %d)", t.ProducerID, t.FirstOffset, t.LastOffset,
+		t.LastStableOffset)
 }
 
 func (x *txnCheck) missing(c *segmentCheck, t index.AbortedTxn) {

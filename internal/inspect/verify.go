@@ -44,10 +44,11 @@ func (s *Summary) Found() (n int64) {
 	return n
 }
 
-// Verify checks every batch, index and small file of the targets, and the log directories that were named as a whole. It
-// reads only. Memory does not grow with the size of the logs. Errors are the disk's.
+// Verify checks every batch, index and small file of the targets, and the log directories that were named as a whole.
+// It reads only. Memory does not grow with the size of the logs. Errors are the disk's.
 func Verify(ctx context.Context, fsys vfs.FS, targets []Target, o VerifyOptions) (*Summary, error) {
-	v := &verifier{fs: fsys, o: o, dirs: make(map[string]*dirState), summary: Summary{Type: "summary", Findings: map[Severity]int64{}}}
+	v := &verifier{fs: fsys, o: o, dirs: make(map[string]*dirState),
+		summary: Summary{Type: "summary", Findings: map[Severity]int64{}}}
 	jobs := o.Jobs
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)

@@ -108,9 +108,11 @@ var named = map[string]inspect.Kind{
 	"garbage-tail": inspect.GarbageTail, "garbage-tail-negative-size": inspect.GarbageTail,
 	"torn-tail": inspect.TornTail, "torn-header": inspect.TornTail, "zero-tail": inspect.ZeroTail,
 	"index-zero-last": inspect.IndexZeros, "index-zero-filled": inspect.IndexZeros, "index-empty": inspect.IndexSparse,
-	"index-garbage-5": inspect.IndexTorn, "index-garbage-8": inspect.IndexEntry, "index-wrong-position": inspect.IndexEntry,
-	"missing-index": inspect.IndexMissing, "missing-index-last": inspect.IndexMissing, "missing-all-indexes": inspect.IndexMissing,
-	"missing-timeindex": inspect.TimeMissing, "missing-timeindex-last": inspect.TimeMissing,
+	"index-garbage-5": inspect.IndexTorn, "index-garbage-8": inspect.IndexEntry,
+	"index-wrong-position": inspect.IndexEntry,
+	"missing-index":        inspect.IndexMissing, "missing-index-last": inspect.IndexMissing,
+	"missing-all-indexes": inspect.IndexMissing,
+	"missing-timeindex":   inspect.TimeMissing, "missing-timeindex-last": inspect.TimeMissing,
 	"timeindex-backwards": inspect.TimeEntryWrong, "timeindex-garbage-7": inspect.TimeTorn,
 	"timeindex-zero-filled": inspect.TimeZeros,
 	"txnindex-truncated":    inspect.TxnTorn, "txnindex-missing": inspect.TxnMissing,
@@ -220,7 +222,8 @@ func changes(rng *rand.Rand, n int) (out []change) {
 	}
 	for range min(n, 60) {
 		at, bit := rng.IntN(n), byte(1)<<rng.IntN(8)
-		out = append(out, change{fmt.Sprintf("bit %#x of byte %d flipped", bit, at), func(b []byte) []byte { b[at] ^= bit; return b }})
+		out = append(out, change{fmt.Sprintf("bit %#x of byte %d flipped", bit, at),
+			func(b []byte) []byte { b[at] ^= bit; return b }})
 	}
 	for range min(n, 8) {
 		at, size := rng.IntN(n), 1+rng.IntN(40)
@@ -282,7 +285,8 @@ func goodTimes(data, log []byte, base int64) bool {
 	for ; len(data) >= 12; data = data[12:] {
 		ts, offset := int64(binary.BigEndian.Uint64(data)), base+int64(binary.BigEndian.Uint32(data[8:]))
 		for _, b := range all {
-			if b.h.LastOffset < offset && b.h.MaxTimestamp >= ts || b.h.BaseOffset <= offset && offset <= b.h.LastOffset && b.h.MaxTimestamp != ts {
+			if b.h.LastOffset < offset && b.h.MaxTimestamp >= ts ||
+				b.h.BaseOffset <= offset && offset <= b.h.LastOffset && b.h.MaxTimestamp != ts {
 				return false
 			}
 		}

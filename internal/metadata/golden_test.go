@@ -171,7 +171,8 @@ func TestGoldenTopics(t *testing.T) {
 	if p.Leader != NoLeader || p.LeaderEpoch != 1 || p.PartitionEpoch != 1 || !slices.Equal(p.ELR, []int32{1}) {
 		t.Errorf("t-a-2 after the stop: %+v", p)
 	}
-	if b := image.Broker(1); b == nil || b.Epoch != 19 || !b.Fenced || !b.InControlledShutdown || b.CordonedLogDirs == nil {
+	if b := image.Broker(1); b == nil || b.Epoch != 19 || !b.Fenced || !b.InControlledShutdown ||
+		b.CordonedLogDirs == nil {
 		t.Errorf("broker 1: %+v", b)
 	}
 	if image.NextProducerID() != 1000 || image.MetadataVersion() != 30 || image.FeatureLevel("transaction.version") != 2 {

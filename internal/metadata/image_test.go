@@ -120,7 +120,8 @@ func TestReplayRefuses(t *testing.T) {
 func TestDeltaSaysWhatChanged(t *testing.T) {
 	base := replayAll(t, NewImage(),
 		&TopicRecord{Name: "gone", TopicID: topicID(1)}, partitionRecord(topicID(1), 0, 1),
-		&TopicRecord{Name: "moved", TopicID: topicID(2)}, partitionRecord(topicID(2), 0, 1), partitionRecord(topicID(2), 1, 1),
+		&TopicRecord{Name: "moved", TopicID: topicID(2)}, partitionRecord(topicID(2), 0, 1),
+		partitionRecord(topicID(2), 1, 1),
 		&ConfigRecord{ResourceType: ResourceTopic, ResourceName: "gone", Name: "k", Value: ptr("v")}).Image()
 	move := NewPartitionChange(topicID(2), 0)
 	move.Replicas, move.ISR, move.Leader, move.Directories = []int32{2}, []int32{2}, 2, []UUID{topicID(8)}
@@ -161,7 +162,8 @@ func TestLoaderTransactions(t *testing.T) {
 	l := NewLoader(NewImage())
 	step := func(base int64, records ...Record) *Image {
 		t.Helper()
-		b := Batch{BaseOffset: base, LastOffset: base + int64(len(records)) - 1, Epoch: 3, TimestampMs: base, Records: records}
+		b := Batch{BaseOffset: base, LastOffset: base + int64(len(records)) - 1, Epoch: 3, TimestampMs: base,
+			Records: records}
 		must(t, l.Replay(b))
 		return l.Publish().Image()
 	}

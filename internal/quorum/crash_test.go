@@ -85,7 +85,8 @@ func work(fsys vfs.FS) (answered []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := q.Submit(ctx, controller.BrokerHeartbeat{BrokerID: 1, BrokerEpoch: 11, CurrentOffset: 11}, auth.Anonymous); err != nil {
+	beat := controller.BrokerHeartbeat{BrokerID: 1, BrokerEpoch: 11, CurrentOffset: 11}
+	if _, err := q.Submit(ctx, beat, auth.Anonymous); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"a", "b"} {

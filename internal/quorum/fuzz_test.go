@@ -40,8 +40,10 @@ func FuzzReadSnapshot(f *testing.F) {
 
 // FuzzReadState reads damaged quorum-state files.
 func FuzzReadState(f *testing.F) {
-	f.Add([]byte(`{"clusterId":"","leaderId":1,"leaderEpoch":1,"votedId":-1,"appliedOffset":0,"currentVoters":[{"voterId":1}],"data_version":0}`))
-	f.Add([]byte(`{"leaderId":1,"leaderEpoch":3,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}`))
+	f.Add([]byte(`{"clusterId":"","leaderId":1,"leaderEpoch":1,"votedId":-1,"appliedOffset":0,` +
+		`"currentVoters":[{"voterId":1}],"data_version":0}`))
+	f.Add([]byte(`{"leaderId":1,"leaderEpoch":3,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA",` +
+		`"data_version":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fsys := vfs.NewMem()
 		if err := vfs.WriteFileAtomic(fsys, "/"+stateFile, data); err != nil {

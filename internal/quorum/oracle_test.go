@@ -79,8 +79,9 @@ func changes(t *testing.T, q *Quorum, epoch int64) {
 	value := func(s string) *string { return &s }
 	set := func(r metadata.ConfigResource, key, v string) {
 		t.Helper()
-		res := ask[controller.AlterConfigsResult](t, q, controller.IncrementalAlterConfigs{Resources: []controller.AlterResource{
-			{Resource: r, Ops: []controller.ConfigOp{{Key: key, Value: value(v)}}}}})
+		res := ask[controller.AlterConfigsResult](t, q,
+			controller.IncrementalAlterConfigs{Resources: []controller.AlterResource{
+				{Resource: r, Ops: []controller.ConfigOp{{Key: key, Value: value(v)}}}}})
 		if e := res.Resources[0].Err; e != nil {
 			t.Fatal(e)
 		}
@@ -212,7 +213,8 @@ func produce(t *testing.T, addr, topic string, partition int32) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	must(t, err)
 	defer client.Close()
-	res := client.ProduceSync(context.Background(), &kgo.Record{Topic: topic, Partition: partition, Value: []byte("from Kafka's time")})
+	res := client.ProduceSync(context.Background(),
+		&kgo.Record{Topic: topic, Partition: partition, Value: []byte("from Kafka's time")})
 	must(t, res.FirstErr())
 	_, err = kadm.NewClient(client).CreateTopic(context.Background(), 2, 1, nil, "made-by-kafka")
 	must(t, err)

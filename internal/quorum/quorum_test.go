@@ -268,7 +268,8 @@ func TestReopen(t *testing.T) {
 		if q.LeaderEpoch() != int32(i+2) {
 			t.Errorf("leader epoch %d at start %d", q.LeaderEpoch(), i+2)
 		}
-		if d := diffContent(q.Image(), want); d != "" && !strings.Contains(d, "RegisterController") && !strings.Contains(d, "IncarnationID") {
+		if d := diffContent(q.Image(), want); d != "" && !strings.Contains(d, "RegisterController") &&
+			!strings.Contains(d, "IncarnationID") {
 			t.Errorf("clean %t: %s", clean, d)
 		}
 		mustClose(t, q)
@@ -282,7 +283,8 @@ func TestReopen(t *testing.T) {
 	mustClose(t, q)
 	q = mustOpen(t, testOptions(fsys, c))
 	start(t, q, -1)
-	if p := q.Image().Topic("a").Partition(2); p.Leader != 1 || p.LeaderEpoch != 4 || p.LeaderRecoveryState != metadata.LeaderRecovering {
+	if p := q.Image().Topic("a").Partition(2); p.Leader != 1 || p.LeaderEpoch != 4 ||
+		p.LeaderRecoveryState != metadata.LeaderRecovering {
 		t.Errorf("after an unclean stop and start: %+v", p)
 	}
 	mustClose(t, q)
@@ -366,7 +368,8 @@ func checkFormatted(t *testing.T, fsys vfs.FS, first bool) {
 	if !first {
 		return
 	}
-	if got := kinds(t, fsys, logFile)[:4]; !slices.Equal(got, []string{"LEADER_CHANGE", "KRAFT_VERSION", "KRAFT_VOTERS", "BEGIN_TRANSACTION_RECORD"}) {
+	begin := []string{"LEADER_CHANGE", "KRAFT_VERSION", "KRAFT_VOTERS", "BEGIN_TRANSACTION_RECORD"}
+	if got := kinds(t, fsys, logFile)[:4]; !slices.Equal(got, begin) {
 		t.Errorf("log begins with %v", got)
 	}
 }
@@ -526,7 +529,8 @@ func TestDamage(t *testing.T) {
 		{"flipped bit in the last batch", logFile, func(b []byte) []byte { b[len(b)-5] ^= 1; return b }, true, nil, 2},
 		{"flipped bit in an inner batch", logFile, func(b []byte) []byte { b[500] ^= 1; return b }, false,
 			func(err error) bool { return errors.As(err, &corrupt) && corrupt.Pos == 421 }, 0},
-		{"flipped bit in an inner batch after a clean stop", logFile, func(b []byte) []byte { b[len(b)-200] ^= 1; return b }, true,
+		{"flipped bit in an inner batch after a clean stop", logFile, func(b []byte) []byte { b[len(b)-200] ^= 1; return b },
+			true,
 			func(err error) bool { return errors.As(err, &corrupt) && strings.HasSuffix(corrupt.File, ".log") }, 0},
 		{"wrong length of an inner batch", logFile, func(b []byte) []byte { b[421+8] = 0x7f; return b }, false,
 			func(err error) bool { return errors.As(err, &corrupt) && corrupt.Pos == 421 }, 0},

@@ -192,7 +192,8 @@ func TestLeaderEpochsFence(t *testing.T) {
 			t.Errorf("epoch %d: got %v, want %v", c.epoch, err, c.want)
 		}
 	}
-	if err := p.apply(State{Leader: other, LeaderEpoch: 4, Replicas: []int32{self, other}, ISR: []int32{other}}); err != nil {
+	state := State{Leader: other, LeaderEpoch: 4, Replicas: []int32{self, other}, ISR: []int32{other}}
+	if err := p.apply(state); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Append(batch(t, record.BuilderOptions{LeaderEpoch: -1}, baseTime),

@@ -98,7 +98,8 @@ func (w *writer) acknowledge(p *pipe) bool {
 		return false
 	}
 	if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
-		w.trouble = append(w.trouble, fmt.Errorf("batch of sequence %d, expected at %d: %w", w.pending[0].Sequence, w.book.End,
+		w.trouble = append(w.trouble, fmt.Errorf("batch of sequence %d, expected at %d: %w", w.pending[0].Sequence,
+			w.book.End,
 			err))
 		return false
 	}

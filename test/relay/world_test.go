@@ -87,7 +87,7 @@ func (w *world) start(l leg) *server {
 	return &server{p, ledger.Dial(w.t, addr), l}
 }
 
-// run is one leg: what is found is checked, more is written, all is checked again, and what is left behind is looked at.
+// run is one leg: what is found is checked, more is written, all is checked again, what is left behind is looked at.
 func (w *world) run(l leg) {
 	w.legs++
 	w.t.Run(l.String(), func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 )
 
 func ExampleWrap() {
-	fullDisk := &faultfs.Nth{N: 1, Sticky: true, Match: func(op faultfs.Op, _ string) bool { return op == faultfs.WriteAt }}
+	fullDisk := &faultfs.Nth{N: 1, Sticky: true,
+		Match: func(op faultfs.Op, _ string) bool { return op == faultfs.WriteAt }}
 	fsys := faultfs.Wrap(vfs.NewMem(), fullDisk)
 	err := vfs.WriteFileAtomic(fsys, "f", []byte("text"))
 	fmt.Println(errors.Is(err, faultfs.ErrInjected), err)
