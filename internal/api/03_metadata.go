@@ -40,10 +40,8 @@ func (a *API) metadata(c *call, request *kmsg.MetadataRequest) kmsg.Response {
 		}
 		return response
 	}
-	for _, t := range request.Topics {
-		if err := checkMetadataTopic(request.Version, t); err != nil {
-			return a.refuseMetadata(c, request, err)
-		}
+	if err := checkMetadataTopics(request); err != nil {
+		return a.refuseMetadata(c, request, err)
 	}
 	a.addAskedTopics(c, request, image, response)
 	return response
@@ -96,22 +94,33 @@ type topicKey struct {
 	id   metadata.UUID
 }
 
-// checkMetadataTopic refuses what the version cannot mean: until v12 every topic has a name and no id.
-func checkMetadataTopic(version int16, t kmsg.MetadataRequestTopic) error {
-	if version < 12 && (t.Topic == nil || t.TopicID != [16]byte{}) {
+// checkMetadataTopics refuses what the version cannot mean: until v12 every topic has a name and no id. A topic with
+// neither, unless ids are asked for, is a null that Kafka trips over.
+func checkMetadataTopics(request *kmsg.MetadataRequest) error {
+	byID, nameless := false, false
+	for _, t := range request.Topics {
+		byID = byID || t.TopicID != [16]byte{}
+		nameless = nameless || t.Topic == nil
+	}
+	switch {
+	case request.Version < 12 && (byID || nameless):
 		return kerr.InvalidRequest
+	case nameless && !byID:
+		return kerr.UnknownServerError
 	}
 	return nil
 }
 
+// refuseMetadata refuses the whole request: every topic, and since v13 the whole as well.
 func (a *API) refuseMetadata(c *call, request *kmsg.MetadataRequest, err error) kmsg.Response {
 	response := answerTo[*kmsg.MetadataResponse](request)
 	response.AuthorizedOperations = notAsked
 	response.ControllerID = -1
+	response.ErrorCode = a.failed(c, err)
 	for _, t := range request.Topics {
 		out := kmsg.NewMetadataResponseTopic()
-		out.Topic, out.TopicID, out.ErrorCode = t.Topic, t.TopicID, a.failed(c, err)
-		if out.Topic == nil && request.Version < 12 {
+		out.Topic, out.TopicID, out.ErrorCode = t.Topic, t.TopicID, code(err)
+		if out.Topic == nil {
 			out.Topic = kmsg.StringPtr("")
 		}
 		response.Topics = append(response.Topics, out)

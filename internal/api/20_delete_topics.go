@@ -29,6 +29,10 @@ func (a *API) deleteTopics(c *call, request *kmsg.DeleteTopicsRequest) kmsg.Resp
 			name = &topic.Name
 		}
 		switch {
+		case t.Topic != nil && t.TopicID != [16]byte{}:
+			refuse(t.Topic, t.TopicID, wireError(kerr.InvalidRequest, "You may not specify both topic name and topic id."))
+		case t.Topic == nil && t.TopicID == [16]byte{}:
+			refuse(nil, t.TopicID, wireError(kerr.InvalidRequest, "Neither topic name nor id were specified."))
 		case name != nil && !a.allowed(c, auth.Delete, auth.Topic(*name)):
 			refuse(t.Topic, t.TopicID, kerr.TopicAuthorizationFailed)
 		case t.Topic != nil:
@@ -66,7 +70,7 @@ func askedDeletions(request *kmsg.DeleteTopicsRequest) []kmsg.DeleteTopicsReques
 func (a *API) deletedTopic(c *call, t controller.DeletedTopic) kmsg.DeleteTopicsResponseTopic {
 	out := kmsg.NewDeleteTopicsResponseTopic()
 	out.TopicID = t.ID
-	if t.Name != "" {
+	if t.Name != "" || t.ID == metadata.ZeroUUID {
 		out.Topic = &t.Name
 	}
 	if t.Err != nil {

@@ -14,38 +14,32 @@ import (
 // IncrementalAlterConfigs instead.
 
 func (a *API) alterConfigs(c *call, request *kmsg.AlterConfigsRequest) kmsg.Response {
-	response := answerTo[*kmsg.AlterConfigsResponse](request)
-	add := func(r metadata.ConfigResource, err error) {
-		out := kmsg.NewAlterConfigsResponseResource()
-		out.ResourceType, out.ResourceName = kmsg.ConfigResourceType(r.Type), r.Name
-		if err != nil {
-			out.ErrorCode, out.ErrorMessage = a.failed(c, err), errorText(err)
-		}
-		response.Resources = append(response.Resources, out)
-	}
-	alter := controller.AlterConfigs{ValidateOnly: request.ValidateOnly}
-	for _, r := range request.Resources {
-		resource := metadata.ConfigResource{Type: metadata.ResourceType(r.ResourceType), Name: r.ResourceName}
-		replace := controller.ReplaceConfigs{Resource: resource}
+	all := make([]alteration, len(request.Resources))
+	for i, r := range request.Resources {
+		all[i].resource = metadata.ConfigResource{Type: metadata.ResourceType(r.ResourceType), Name: r.ResourceName}
 		for _, entry := range r.Configs {
-			replace.Configs = append(replace.Configs, controller.ConfigEntry{Key: entry.Name, Value: entry.Value})
+			all[i].ops = append(all[i].ops, controller.ConfigOp{Key: entry.Name, Op: controller.OpSet, Value: entry.Value})
 		}
-		if err := a.checkAlter(c, resource, replacementChanges(replace)); err != nil {
-			add(resource, err)
-			continue
+	}
+	a.checkAlterations(c, all, true)
+	alter := controller.AlterConfigs{ValidateOnly: request.ValidateOnly}
+	for _, x := range accepted(all) {
+		replace := controller.ReplaceConfigs{Resource: x.resource}
+		for _, op := range x.ops {
+			replace.Configs = append(replace.Configs, controller.ConfigEntry{Key: op.Key, Value: op.Value})
 		}
 		alter.Resources = append(alter.Resources, replace)
 	}
-	result, err := quorum.Ask[controller.AlterConfigsResult](c.ctx, a.Metadata, alter,
-		c.caller.Principal)
-	if err != nil {
-		for _, r := range alter.Resources {
-			add(r.Resource, err)
+	result, err := quorum.Ask[controller.AlterConfigsResult](c.ctx, a.Metadata, alter, c.caller.Principal)
+	takeOutcomes(all, result, err)
+	response := answerTo[*kmsg.AlterConfigsResponse](request)
+	for _, x := range all {
+		out := kmsg.NewAlterConfigsResponseResource()
+		out.ResourceType, out.ResourceName = kmsg.ConfigResourceType(x.resource.Type), x.resource.Name
+		if x.err != nil {
+			out.ErrorCode, out.ErrorMessage = a.failed(c, x.err), errorText(x.err)
 		}
-		return response
-	}
-	for _, r := range result.Resources {
-		add(r.Resource, asError(r.Err))
+		response.Resources = append(response.Resources, out)
 	}
 	return response
 }

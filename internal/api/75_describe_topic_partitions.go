@@ -16,16 +16,53 @@ import (
 // v0: topics in pages, with eligible leader replicas (KIP-966).
 
 func (a *API) describeTopicPartitions(c *call, request *kmsg.DescribeTopicPartitionsRequest) kmsg.Response {
-	response := answerTo[*kmsg.DescribeTopicPartitionsResponse](request)
-	page := partitionPage{api: a, call: c, image: a.Metadata.Image(), response: response,
-		left: int(min(request.ResponsePartitionLimit, a.Node().Broker().MaxRequestPartitionSizeLimit))}
+	page := partitionPage{api: a, call: c, image: a.Metadata.Image(),
+		response: answerTo[*kmsg.DescribeTopicPartitionsResponse](request),
+		everyone: len(request.Topics) == 0,
+		left:     int(max(1, min(request.ResponsePartitionLimit, a.Node().Broker().MaxRequestPartitionSizeLimit)))}
 	if cursor := request.Cursor; cursor != nil {
 		page.fromTopic, page.fromPartition = cursor.Topic, cursor.Partition
 	}
-	for _, name := range page.names(request) {
+	names := page.names(request)
+	if err := checkCursor(request, names); err != nil {
+		return a.refusePage(c, request, err)
+	}
+	for _, name := range names {
 		if !page.add(name) {
 			break
 		}
+	}
+	for i := range page.response.Topics {
+		if *page.response.Topics[i].Topic == "" {
+			return a.refusePage(c, request, kerr.UnknownServerError) // Kafka: a resource must have a name
+		}
+	}
+	page.response.Topics = append(page.response.Topics, page.forbidden...)
+	return page.response
+}
+
+// checkCursor refuses a cursor that is not at one of the topics asked for.
+func checkCursor(request *kmsg.DescribeTopicPartitionsRequest, names []string) error {
+	cursor := request.Cursor
+	if cursor == nil {
+		return nil
+	}
+	if len(request.Topics) > 0 && (len(names) == 0 || names[0] != cursor.Topic) {
+		return kerr.InvalidRequest
+	}
+	if cursor.Partition < 0 {
+		return kerr.InvalidRequest
+	}
+	return nil
+}
+
+// refusePage refuses the whole request.
+func (a *API) refusePage(c *call, request *kmsg.DescribeTopicPartitionsRequest, err error) kmsg.Response {
+	response := answerTo[*kmsg.DescribeTopicPartitionsResponse](request)
+	for i := range request.Topics {
+		out := kmsg.NewDescribeTopicPartitionsResponseTopic()
+		out.Topic, out.ErrorCode, out.AuthorizedOperations = &request.Topics[i].Topic, a.failed(c, err), notAsked
+		response.Topics = append(response.Topics, out)
 	}
 	return response
 }
@@ -36,7 +73,9 @@ type partitionPage struct {
 	call          *call
 	image         *metadata.Image
 	response      *kmsg.DescribeTopicPartitionsResponse
-	left          int // partitions that still fit
+	forbidden     []kmsg.DescribeTopicPartitionsResponseTopic // what the caller may not know of
+	everyone      bool                                        // all topics are asked for
+	left          int                                         // partitions that still fit
 	fromTopic     string
 	fromPartition int32
 }
@@ -44,7 +83,7 @@ type partitionPage struct {
 // names are the topics to describe, sorted, from the cursor's on; no topics asked for means all.
 func (p *partitionPage) names(request *kmsg.DescribeTopicPartitionsRequest) []string {
 	var names []string
-	if len(request.Topics) == 0 {
+	if p.everyone {
 		for topic := range p.image.Topics() {
 			names = append(names, topic.Name)
 		}
@@ -58,48 +97,54 @@ func (p *partitionPage) names(request *kmsg.DescribeTopicPartitionsRequest) []st
 	return names[first:]
 }
 
-// add describes a topic, as far as the page has room; false when it is full.
+// add describes a topic, as far as the page has room; false when the page is full. The next page may begin with a
+// topic that there is not.
 func (p *partitionPage) add(name string) bool {
 	out := kmsg.NewDescribeTopicPartitionsResponseTopic()
-	out.Topic, out.IsInternal = &name, isInternal(name)
-	out.AuthorizedOperations = p.api.operations(p.call, topicOperations, auth.Topic(name))
-	topic := p.image.Topic(name)
-	switch {
-	case !p.api.allowed(p.call, auth.Describe, auth.Topic(name)):
-		out.ErrorCode, out.AuthorizedOperations = kerr.TopicAuthorizationFailed.Code, notAsked
-	case topic == nil:
-		out.ErrorCode, out.AuthorizedOperations = kerr.UnknownTopicOrPartition.Code, notAsked
-		if config.CheckTopicName(name) != nil {
-			out.ErrorCode = kerr.InvalidTopicException.Code
+	out.Topic, out.IsInternal, out.AuthorizedOperations = &name, isInternal(name), notAsked
+	if !p.api.allowed(p.call, auth.Describe, auth.Topic(name)) {
+		if !p.everyone {
+			out.IsInternal, out.ErrorCode = false, kerr.TopicAuthorizationFailed.Code
+			p.forbidden = append(p.forbidden, out)
 		}
-	default:
+		return true
+	}
+	if p.left == 0 {
+		p.continueAt(name, 0)
+		return false
+	}
+	out.AuthorizedOperations = p.api.operations(p.call, topicOperations, auth.Topic(name))
+	more := true
+	if topic := p.image.Topic(name); topic != nil {
 		out.TopicID = topic.ID
-		return p.addPartitions(topic, &out)
+		more = p.addPartitions(topic, &out)
+	} else if out.ErrorCode = kerr.UnknownTopicOrPartition.Code; config.CheckTopicName(name) != nil {
+		out.ErrorCode = kerr.InvalidTopicException.Code
 	}
 	p.response.Topics = append(p.response.Topics, out)
-	return true
+	return more
 }
 
+func (p *partitionPage) continueAt(topic string, partition int32) {
+	next := kmsg.NewDescribeTopicPartitionsResponseNextCursor()
+	next.Topic, next.Partition = topic, partition
+	p.response.NextCursor = &next
+}
+
+// addPartitions adds the partitions of a topic that fit; false when there are more.
 func (p *partitionPage) addPartitions(topic *metadata.Topic, out *kmsg.DescribeTopicPartitionsResponseTopic) bool {
-	full := false
 	for id, partition := range topic.Partitions() {
 		if topic.Name == p.fromTopic && id < p.fromPartition {
 			continue
 		}
 		if p.left == 0 {
-			next := kmsg.NewDescribeTopicPartitionsResponseNextCursor()
-			next.Topic, next.Partition = topic.Name, id
-			p.response.NextCursor = &next
-			full = true
-			break
+			p.continueAt(topic.Name, id)
+			return false
 		}
 		p.left--
 		out.Partitions = append(out.Partitions, p.describe(id, partition))
 	}
-	if len(out.Partitions) > 0 || !full {
-		p.response.Topics = append(p.response.Topics, *out)
-	}
-	return !full
+	return true
 }
 
 func (p *partitionPage) describe(id int32, partition *metadata.Partition,

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"slices"
 	"strings"
 
 	"tidemark/internal/metadata"
@@ -222,7 +221,7 @@ type DeletedTopic struct {
 	Err  *Error
 }
 
-// DeleteTopicsResult has the topics by id first, then those by name.
+// DeleteTopicsResult has the topics that are refused first, then those that are deleted.
 type DeleteTopicsResult struct {
 	Topics []DeletedTopic
 }
@@ -231,43 +230,67 @@ func (c DeleteTopics) decide(d *decider) (any, error) {
 	if d.NoTopicDeletion {
 		return nil, &Error{Reason: ErrTopicDeletionDisabled}
 	}
-	var res DeleteTopicsResult
-	refused := func(t DeletedTopic, reason error, text string) {
-		t.Err = refuse(reason, "%s", text)
-		res.Topics = append(res.Topics, t)
-	}
-	ids := map[metadata.UUID]int{}
-	for _, id := range c.IDs {
-		ids[id]++
-	}
+	x := deletion{chosen: map[metadata.UUID]*metadata.Topic{}}
 	for _, id := range unique(c.IDs) {
-		switch t := d.Image.TopicByID(id); {
-		case ids[id] > 1:
-			refused(DeletedTopic{ID: id}, ErrInvalidRequest, "Duplicate topic id.")
-		case t == nil:
-			refused(DeletedTopic{ID: id}, ErrUnknownTopicID, unknownTopicIDText)
-		default:
-			res.Topics = append(res.Topics, d.deleteTopic(t))
-		}
-	}
-	names := map[string]int{}
-	for _, name := range c.Names {
-		names[name]++
+		x.byID(d.Image.TopicByID(id.value), id)
 	}
 	for _, name := range unique(c.Names) {
-		switch t := d.Image.Topic(name); {
-		case names[name] > 1:
-			refused(DeletedTopic{Name: name}, ErrInvalidRequest, "Duplicate topic name.")
-		case t == nil:
-			refused(DeletedTopic{Name: name}, ErrUnknownTopic, unknownTopicText)
-		case ids[t.ID] > 0:
-			refused(DeletedTopic{ID: t.ID, Name: name}, ErrInvalidRequest,
-				"The provided topic name maps to an ID that was already supplied.")
-		default:
-			res.Topics = append(res.Topics, d.deleteTopic(t))
+		x.byName(d.Image.Topic(name.value), name)
+	}
+	for _, id := range x.order {
+		if t := x.chosen[id]; t != nil {
+			x.result.Topics = append(x.result.Topics, d.deleteTopic(t))
 		}
 	}
-	return res, nil
+	return x.result, nil
+}
+
+// deletion is which topics a request chooses, and what it is refused.
+type deletion struct {
+	chosen map[metadata.UUID]*metadata.Topic // nil: refused after all
+	order  []metadata.UUID
+	result DeleteTopicsResult
+}
+
+func (x *deletion) refuse(t DeletedTopic, reason error, text string) {
+	t.Err = refuse(reason, "%s", text)
+	x.result.Topics = append(x.result.Topics, t)
+}
+
+func (x *deletion) choose(t *metadata.Topic) {
+	x.chosen[t.ID] = t
+	x.order = append(x.order, t.ID)
+}
+
+func (x *deletion) byID(t *metadata.Topic, id counted[metadata.UUID]) {
+	switch {
+	case id.times > 1:
+		x.chosen[id.value] = nil
+		x.refuse(DeletedTopic{ID: id.value}, ErrInvalidRequest, "Duplicate topic id.")
+	case t == nil:
+		x.refuse(DeletedTopic{ID: id.value}, ErrUnknownTopicID, unknownTopicIDText)
+	default:
+		x.choose(t)
+	}
+}
+
+// byName also takes back a topic that was chosen by its id: that id gets no answer of its own.
+func (x *deletion) byName(t *metadata.Topic, name counted[string]) {
+	if name.times > 1 {
+		x.refuse(DeletedTopic{Name: name.value}, ErrInvalidRequest, "Duplicate topic name.")
+		return
+	}
+	if t == nil {
+		x.refuse(DeletedTopic{Name: name.value}, ErrUnknownTopic, unknownTopicText)
+		return
+	}
+	if _, again := x.chosen[t.ID]; again {
+		x.chosen[t.ID] = nil
+		x.refuse(DeletedTopic{ID: t.ID, Name: t.Name}, ErrInvalidRequest,
+			"The provided topic name maps to an ID that was already supplied.")
+		return
+	}
+	x.choose(t)
 }
 
 // Texts of errors that Kafka sends with their standard message.
@@ -281,13 +304,24 @@ func (d *decider) deleteTopic(t *metadata.Topic) DeletedTopic {
 	return DeletedTopic{ID: t.ID, Name: t.Name}
 }
 
-// unique keeps the first of equal elements, in order.
-func unique[T comparable](list []T) []T {
-	var out []T
+// counted is an element of a list and how often it is in there.
+type counted[T comparable] struct {
+	value T
+	times int
+}
+
+// unique keeps the first of equal elements, in order, and counts them.
+func unique[T comparable](list []T) []counted[T] {
+	var out []counted[T]
+	at := make(map[T]int, len(list))
 	for _, v := range list {
-		if !slices.Contains(out, v) {
-			out = append(out, v)
+		i, known := at[v]
+		if !known {
+			i = len(out)
+			at[v] = i
+			out = append(out, counted[T]{value: v})
 		}
+		out[i].times++
 	}
 	return out
 }

@@ -1,0 +1,165 @@
+package api
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"tidemark/internal/auth"
+	"tidemark/internal/config"
+	"tidemark/internal/controller"
+	"tidemark/internal/metadata"
+)
+
+// alteration is the change of one resource's configs, and what came of it.
+type alteration struct {
+	resource metadata.ConfigResource
+	ops      []controller.ConfigOp
+	err      error // nil: accepted so far
+}
+
+// accepted are those that go to the controller, in order.
+func accepted(all []alteration) []alteration {
+	var out []alteration
+	for _, x := range all {
+		if x.err == nil {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// takeOutcomes gives the accepted ones what the controller said, in the same order; err refuses them all.
+func takeOutcomes(all []alteration, result controller.AlterConfigsResult, err error) {
+	next := 0
+	for i := range all {
+		switch {
+		case all[i].err != nil:
+		case err != nil:
+			all[i].err = err
+		default:
+			if refused := result.Resources[next].Err; refused != nil {
+				all[i].err = refused
+			}
+			next++
+		}
+	}
+}
+
+// checkAlterations is what the broker checks before the controller sees a change. whole: the configs replace all that
+// the resource had.
+//
+// Kafka: ConfigAdminManager.preprocess.
+func (a *API) checkAlterations(c *call, all []alteration, whole bool) {
+	times := map[metadata.ConfigResource]int{}
+	for _, x := range all {
+		times[x.resource]++
+	}
+	for i := range all {
+		x := &all[i]
+		if times[x.resource] > 1 {
+			x.err = wireError(kerr.InvalidRequest, "Each resource must appear at most once.")
+			continue
+		}
+		if x.err = checkKeys(x.ops); x.err == nil {
+			x.err = a.checkAlteration(c, x, whole)
+		}
+	}
+}
+
+// checkKeys refuses keys that come twice and values that are null.
+func checkKeys(ops []controller.ConfigOp) error {
+	seen := map[string]bool{}
+	var nulls []string
+	for _, op := range ops {
+		if seen[op.Key] {
+			return wireError(kerr.InvalidRequest, "Error due to duplicate config keys")
+		}
+		seen[op.Key] = true
+		if op.Value == nil && op.Op != controller.OpDelete {
+			nulls = append(nulls, op.Key)
+		}
+	}
+	if len(nulls) > 0 {
+		return wireError(kerr.InvalidRequest, "Null value not supported for : "+strings.Join(nulls, ", "))
+	}
+	return nil
+}
+
+// checkAlteration checks that the caller may, and that a broker can take on the changed values while it runs.
+func (a *API) checkAlteration(c *call, x *alteration, whole bool) error {
+	switch r := x.resource; {
+	case r.Type == metadata.ResourceBrokerLogger && !whole:
+		return a.checkLoggers(c, x)
+	case r.Type == metadata.ResourceBroker:
+		return a.checkBrokerAlteration(c, x, whole)
+	case r.Type == metadata.ResourceTopic && !a.allowed(c, auth.AlterConfigs, auth.Topic(r.Name)):
+		return kerr.TopicAuthorizationFailed
+	case r.Type == metadata.ResourceTopic:
+	case r.Type != metadata.ResourceGroup && r.Type != metadata.ResourceClientMetrics:
+		return wireError(kerr.InvalidRequest, fmt.Sprintf("Unknown resource type %d", r.Type))
+	case !a.allowed(c, auth.AlterConfigs, auth.Cluster):
+		return kerr.ClusterAuthorizationFailed
+	}
+	for _, op := range x.ops {
+		if op.Op < controller.OpSet || op.Op > controller.OpSubtract {
+			return kerr.UnknownServerError // Kafka: a null operation, which its controller trips over
+		}
+	}
+	return nil
+}
+
+func (a *API) checkBrokerAlteration(c *call, x *alteration, whole bool) error {
+	perBroker := x.resource.Name != ""
+	if perBroker {
+		if err := a.checkNodeID(x.resource.Name, "Unexpected broker id, expected %d, but received %s"); err != nil {
+			return err
+		}
+	}
+	if !a.allowed(c, auth.AlterConfigs, auth.Cluster) {
+		return kerr.ClusterAuthorizationFailed
+	}
+	if whole {
+		values := map[string]string{}
+		for _, op := range x.ops {
+			values[op.Key] = *op.Value
+		}
+		return a.Node().CheckBrokerConfigs(perBroker, values)
+	}
+	changes := make([]config.Change, len(x.ops))
+	for i, op := range x.ops {
+		changes[i] = config.Change{Name: op.Key, Op: config.Op(op.Op)}
+		if op.Value != nil {
+			changes[i].Value = *op.Value
+		}
+	}
+	return a.Node().CheckBrokerChanges(perBroker, a.Metadata.Image().Config(x.resource).Map(), changes)
+}
+
+// checkLoggers refuses changes of loggers: there is none whose level could be set.
+func (a *API) checkLoggers(c *call, x *alteration) error {
+	if !a.allowed(c, auth.AlterConfigs, auth.Cluster) {
+		return kerr.ClusterAuthorizationFailed
+	}
+	if err := a.checkNodeID(x.resource.Name, "Unexpected node id. Expected %d, but received %s"); err != nil {
+		return err
+	}
+	for _, op := range x.ops {
+		return wireError(kerr.InvalidConfig, "Logger "+op.Key+" does not exist!")
+	}
+	return nil
+}
+
+// checkNodeID refuses a name that is not this node's id; unexpected takes this node's id and the name.
+func (a *API) checkNodeID(name, unexpected string) error {
+	id, err := strconv.ParseInt(name, 10, 32)
+	switch {
+	case err != nil:
+		return wireError(kerr.InvalidRequest, "Node id must be an integer, but it is: "+name)
+	case int32(id) != a.NodeID:
+		return wireError(kerr.InvalidRequest, fmt.Sprintf(unexpected, a.NodeID, name))
+	}
+	return nil
+}
