@@ -66,7 +66,8 @@ func logCommand(env *cli.Env) *cobra.Command {
 	f.StringArrayVar(&o.set, "set", nil, "KEY=VALUE: a topic config that holds for all topics looked at")
 	f.StringVar(&o.config, "config", "", "the broker's server.properties, for what topics do not set")
 	for _, add := range []func(*logOptions) *cobra.Command{
-		logListCommand, logFindCommand, logVerifyCommand, logRepairCommand,
+		logListCommand, logFindCommand, logCatCommand, logVerifyCommand, logRepairCommand, logStatsCommand, logTxnsCommand,
+		logExportCommand, logCacheCommand,
 	} {
 		sub := add(o)
 		run := sub.RunE

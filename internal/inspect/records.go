@@ -40,7 +40,7 @@ type Record struct {
 	Value         Text     `json:"value"`
 	Headers       []Header `json:"headers,omitempty"`
 	LeaderEpoch   int32    `json:"leaderEpoch"`
-	ProducerID    int64    `json:"producerId,omitempty"`
+	ProducerID    int64    `json:"producerId"`        // -1: none
 	Control       string   `json:"control,omitempty"` // name of the control type, "" for data
 	Transactional bool     `json:"transactional,omitempty"`
 }
@@ -50,10 +50,7 @@ func viewRecord(h record.Header, r *record.Record) Record {
 	v := Record{
 		Offset: r.Offset, Timestamp: r.Timestamp, TimestampType: h.TimestampType().String(),
 		Key: cloneBytes(r.Key), Value: cloneBytes(r.Value), LeaderEpoch: h.LeaderEpoch,
-		Transactional: h.IsTransactional(),
-	}
-	if h.HasProducerID() {
-		v.ProducerID = h.ProducerID
+		Transactional: h.IsTransactional(), ProducerID: h.ProducerID,
 	}
 	for _, header := range r.Headers {
 		v.Headers = append(v.Headers, Header{Key: cloneBytes(header.Key), Value: cloneBytes(header.Value)})

@@ -1,0 +1,278 @@
+package inspect
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"regexp"
+
+	"tidemark/internal/commitlog"
+	"tidemark/internal/segment"
+	"tidemark/record"
+	"tidemark/vfs"
+)
+
+// Range is a part of a partition. Offsets and times may be mixed; what is not set is the end of the log on that side.
+type Range struct {
+	FromOffset, ToOffset *int64 // [from, to)
+	FromTime, ToTime     *int64 // ms: from the first record at that time or later up to, exclusive, the first at the other
+}
+
+// CatOptions say which records [Cat] gives.
+type CatOptions struct {
+	Range
+	Keys      *regexp.Regexp // of the key; nil: all
+	Grep      *regexp.Regexp // of key, value or a header; nil: all
+	Committed bool           // leave out what readers of committed records do not see, and control records
+	Control   bool           // give control records too
+	Limit     int64          // 0: none
+	// Warn is told of what cannot be read; may be nil.
+	Warn func(text string)
+}
+
+// ErrStop is returned by a function that wants no more.
+var ErrStop = errors.New("stop")
+
+// readChunk is how much is read at a time.
+const readChunk = 1 << 20
+
+// Cat calls a function for the records of a range, in order; it may return ErrStop. Errors are the disk's, and those of
+// the function; damage is told to Warn and passed over.
+func Cat(fsys vfs.FS, t Target, cfg commitlog.Config, o CatOptions, each func(Record) error) error {
+	log, err := Open(fsys, t, cfg)
+	if err != nil {
+		return err
+	}
+	defer log.Abandon() //nolint:errcheck // nothing was written
+	c := &catter{fs: fsys, target: t, log: log, o: o, each: each, aborted: make(map[int64]bool)}
+	if o.Warn == nil {
+		c.o.Warn = func(string) {}
+	}
+	from, to, err := bounds(log, o.Range)
+	if err != nil {
+		return err
+	}
+	c.from, c.to = from, to
+	if o.Committed {
+		if err := c.prepareCommitted(); err != nil {
+			return err
+		}
+	}
+	err = c.run()
+	if errors.Is(err, ErrStop) {
+		return nil
+	}
+	return err
+}
+
+// bounds are the offsets [from, to) of a range.
+func bounds(log *commitlog.Log, r Range) (from, to int64, err error) {
+	from, to = log.StartOffset(), log.EndOffset()
+	if r.FromOffset != nil {
+		from = max(from, *r.FromOffset)
+	}
+	if r.ToOffset != nil {
+		to = min(to, *r.ToOffset)
+	}
+	at := func(ms int64) (int64, error) {
+		f, ok, err := log.OffsetForTime(ms, log.EndOffset(), nil)
+		if !ok {
+			return log.EndOffset(), err
+		}
+		return f.Offset, err
+	}
+	if r.FromTime != nil {
+		offset, err := at(*r.FromTime)
+		if err != nil {
+			return 0, 0, err
+		}
+		from = max(from, offset)
+	}
+	if r.ToTime != nil {
+		offset, err := at(*r.ToTime)
+		if err != nil {
+			return 0, 0, err
+		}
+		to = min(to, offset)
+	}
+	return from, to, nil
+}
+
+type catter struct {
+	fs       vfs.FS
+	target   Target
+	log      *commitlog.Log
+	o        CatOptions
+	each     func(Record) error
+	from, to int64
+	given    int64
+	it       record.Iterator
+	txns     []Transaction  // aborted, by first offset; those that touch the range
+	aborted  map[int64]bool // producers inside of an aborted transaction
+}
+
+// prepareCommitted finds the aborted transactions of the range, from the batches themselves, and where stable records end.
+func (c *catter) prepareCommitted() error {
+	s, err := Transactions(c.fs, c.target, func(t Transaction) error {
+		if t.State == "aborted" && t.MarkerOffset >= c.from && t.FirstOffset < c.to {
+			c.txns = append(c.txns, t)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.to = min(c.to, s.LastStableOffset)
+	return nil
+}
+
+func (c *catter) run() error {
+	for at := c.from; at < c.to; {
+		slice, err := c.log.Read(at, commitlog.ReadOptions{MaxBytes: readChunk, MinOneBatch: true, UpTo: c.log.EndOffset()})
+		if err != nil {
+			if !isDamage(err) {
+				return err
+			}
+			c.o.Warn(err.Error())
+			if at = c.behindSegment(at); at < 0 {
+				return nil
+			}
+			continue
+		}
+		data, err := slice.Bytes()
+		slice.Release()
+		if err != nil {
+			return err
+		}
+		next, err := c.batches(data, at)
+		if err != nil {
+			return err
+		}
+		if next <= at {
+			if next = c.behindSegment(at); next < 0 {
+				return nil
+			}
+		}
+		at = next
+	}
+	return nil
+}
+
+// behindSegment is the base of the segment behind the one that holds an offset; -1: there is none.
+func (c *catter) behindSegment(at int64) int64 {
+	f, err := readFolder(c.fs, c.target.Dir)
+	if err != nil {
+		return -1
+	}
+	for _, base := range f.logs {
+		if base > at {
+			return base
+		}
+	}
+	return -1
+}
+
+// batches goes over whole batches; next is the offset behind the last.
+func (c *catter) batches(data []byte, at int64) (next int64, err error) {
+	next = at
+	for len(data) > 0 {
+		h, entry, rest, err := record.NextEntry(data)
+		if err != nil {
+			if next == at && !errors.Is(err, record.ErrShort) {
+				c.o.Warn(err.Error())
+			}
+			return next, nil
+		}
+		if err := c.batch(h, entry); err != nil {
+			return next, err
+		}
+		if h.NextOffset() <= next {
+			return next, nil // going back: damage
+		}
+		next, data = h.NextOffset(), rest
+		if next >= c.to {
+			return next, nil
+		}
+	}
+	return next, nil
+}
+
+func (c *catter) batch(h record.Header, entry []byte) error {
+	if !record.ValidCRC(entry) {
+		c.o.Warn((&record.CorruptError{File: c.file(h.BaseOffset), Pos: -1, Offset: h.BaseOffset, Reason: "wrong checksum"}).Error())
+	}
+	if c.o.Committed && c.hidden(h) || h.IsControl() && !c.o.Control {
+		return nil
+	}
+	if err := c.it.Reset(entry, record.IterOptions{}); err != nil {
+		c.o.Warn(err.Error())
+		return nil
+	}
+	defer c.it.Close()
+	for c.it.Next() {
+		r := c.it.Record()
+		if r.Offset < c.from || r.Offset >= c.to || !c.wanted(r) {
+			continue
+		}
+		if err := c.each(viewRecord(h, r)); err != nil {
+			return err
+		}
+		if c.given++; c.given == c.o.Limit {
+			return ErrStop
+		}
+	}
+	if err := c.it.Err(); err != nil {
+		c.o.Warn(err.Error())
+	}
+	return nil
+}
+
+func (c *catter) file(offset int64) string {
+	base := int64(math.MaxInt64)
+	if f, err := readFolder(c.fs, c.target.Dir); err == nil {
+		for _, b := range f.logs {
+			if b <= offset {
+				base = b
+			}
+		}
+	}
+	return filepath.Join(c.target.Dir, segment.Name(base, segment.LogSuffix))
+}
+
+// hidden reports whether a reader of committed records does not see a batch.
+func (c *catter) hidden(h record.Header) bool {
+	for len(c.txns) > 0 {
+		first := 0
+		for i := range c.txns {
+			if c.txns[i].FirstOffset < c.txns[first].FirstOffset {
+				first = i
+			}
+		}
+		if c.txns[first].FirstOffset > h.LastOffset {
+			break
+		}
+		c.aborted[c.txns[first].ProducerID] = true
+		c.txns[first] = c.txns[len(c.txns)-1]
+		c.txns = c.txns[:len(c.txns)-1]
+	}
+	if h.IsControl() {
+		delete(c.aborted, h.ProducerID)
+		return true
+	}
+	return h.IsTransactional() && c.aborted[h.ProducerID]
+}
+
+func (c *catter) wanted(r *record.Record) bool {
+	if c.o.Keys != nil && (r.Key == nil || !c.o.Keys.Match(r.Key)) {
+		return false
+	}
+	if c.o.Grep == nil || c.o.Grep.Match(r.Key) || c.o.Grep.Match(r.Value) {
+		return true
+	}
+	for _, h := range r.Headers {
+		if c.o.Grep.Match(h.Key) || c.o.Grep.Match(h.Value) {
+			return true
+		}
+	}
+	return false
+}
