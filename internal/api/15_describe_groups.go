@@ -30,7 +30,7 @@ func (a *API) describeGroups(c *call, request *kmsg.DescribeGroupsRequest, done 
 	for i, id := range request.Groups {
 		set := func(d group.Description, err error) {
 			out := a.describedGroup(c, id, d, err)
-			if err == nil && request.IncludeAuthorizedOperations {
+			if out.ErrorCode == none && request.IncludeAuthorizedOperations {
 				out.AuthorizedOperations = a.operations(c, groupOperations, auth.Group(id))
 			}
 			mu.Lock()

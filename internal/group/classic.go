@@ -85,7 +85,7 @@ func newClassic(m *Machine, id string) *classic {
 		supporters: map[string]int{}}
 }
 
-func (c *classic) kind() string             { return "Classic" }
+func (c *classic) kind() string             { return "classic" }
 func (c *classic) stateName() string        { return c.state.String() }
 func (c *classic) protocolTypeName() string { return c.protocolType }
 func (c *classic) isEmpty() bool            { return c.state == Empty }

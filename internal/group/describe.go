@@ -7,7 +7,7 @@ type Listed struct {
 	ID           string
 	ProtocolType string
 	State        string
-	Kind         string // Classic, Consumer
+	Kind         string // classic, consumer
 }
 
 // Filter chooses groups to list. Empty lists choose all; letters of states and kinds may be upper or lower case.
