@@ -52,7 +52,7 @@ func appendDecompressed(dst []byte, c Codec, magic int8, src []byte, o IterOptio
 	}
 	for {
 		err := w.fill()
-		if err == io.EOF {
+		if err == io.EOF { //nolint:errorlint // the end; wrapped it would be damage
 			return dst, nil
 		}
 		if err != nil {
@@ -123,7 +123,7 @@ func (w *window) open(c Codec, magic int8, body []byte, o IterOptions) error {
 // need brings at least n bytes into the chunk, or all that are left.
 func (w *window) need(n int) error {
 	for len(w.chunk) < n {
-		if err := w.fill(); err == io.EOF {
+		if err := w.fill(); err == io.EOF { //nolint:errorlint // the end; wrapped it would be damage
 			return nil
 		} else if err != nil {
 			return err
@@ -143,7 +143,7 @@ func (w *window) fill() error {
 		w.chunk = w.carry
 	}
 	piece, err := w.src.next(w.left)
-	if err == io.EOF || errors.Is(err, ErrTooLarge) {
+	if err == io.EOF || errors.Is(err, ErrTooLarge) { //nolint:errorlint // the end; wrapped it would be damage
 		return err
 	}
 	if err != nil {

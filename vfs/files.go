@@ -25,7 +25,7 @@ func readAll(f File) ([]byte, error) {
 	}
 	data := make([]byte, info.Size())
 	n, err := f.ReadAt(data, 0)
-	if err == io.EOF { // it became shorter, or it was empty
+	if errors.Is(err, io.EOF) { // it became shorter, or it was empty
 		err = nil
 	}
 	return data[:n], err

@@ -38,7 +38,7 @@ func (osFS) Locked(name string) (*LockedError, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	fd, _ := f.Fd()
 	probe := syscall.Flock_t{Type: syscall.F_WRLCK}
 	if err := syscall.FcntlFlock(fd, syscall.F_GETLK, &probe); err != nil {

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -97,7 +98,7 @@ func (m *Mem) parent(op, name string) (*memNode, string, error) {
 	last := len(parts) - 1
 	dir, err := m.walk(op, strings.Join(parts[:last], "/"))
 	if err != nil {
-		return nil, "", pathError(op, name, err.(*fs.PathError).Err)
+		return nil, "", pathError(op, name, errors.Unwrap(err))
 	}
 	if !dir.dir {
 		return nil, "", pathError(op, name, syscall.ENOTDIR)
@@ -218,7 +219,7 @@ func (m *Mem) RemoveAll(name string) error {
 	defer m.mu.Unlock()
 	dir, base, err := m.parent("removeall", name)
 	if err != nil {
-		if err.(*fs.PathError).Err == fs.ErrNotExist {
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err

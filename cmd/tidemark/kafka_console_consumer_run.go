@@ -129,11 +129,9 @@ func (c *consumer) flush() bool {
 
 // poll waits for records; at most as many as are still wanted come.
 func (c *consumer) poll(ctx context.Context) (kgo.Fetches, error) {
-	deadline := time.Time{}
 	if c.timeoutMs < math.MaxInt64/int64(time.Millisecond) {
-		deadline = time.Now().Add(time.Duration(c.timeoutMs) * time.Millisecond)
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline)
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.timeoutMs)*time.Millisecond)
 		defer cancel()
 	}
 	wanted := math.MaxInt32

@@ -123,7 +123,7 @@ func (s *sender) askMeta(ctx context.Context) (code int16, err error) {
 // is too large for the broker goes out in halves.
 func (s *sender) deliver(ctx context.Context, partition int32, records []timedRecord) error {
 	deadline := time.Now().Add(time.Duration(s.deliveryMs) * time.Millisecond)
-	sequence := int32(record.NoSequence)
+	sequence := record.NoSequence
 	for tries := 1; ; tries++ {
 		answer, err := s.attempt(ctx, partition, records, &sequence)
 		code := int16(0)

@@ -164,7 +164,7 @@ func (d *dumper) printMetadata(h record.Header, r *record.Record) error {
 	if h.Magic < 2 {
 		return nil
 	}
-	sequence := int32(record.NoSequence)
+	sequence := record.NoSequence
 	if h.BaseSequence >= 0 {
 		sequence = record.AddSequence(h.BaseSequence, int32(r.Offset-h.BaseOffset))
 	}

@@ -124,9 +124,7 @@ func mixText(m inspect.Mix) string {
 			parts = append(parts, fmt.Sprintf("%s %d%%", codec, n*100/m.Batches))
 		}
 	}
-	for _, magic := range slices.Sorted(maps.Keys(m.Magics)) {
-		parts = append(parts, magic)
-	}
+	parts = append(parts, slices.Sorted(maps.Keys(m.Magics))...)
 	return fmt.Sprintf("%s%s\t%s%s (max %s)", mark, strings.Join(parts, " "), mark,
 		humanBytes(m.Bytes/m.Batches), humanBytes(m.LargestBatch))
 }

@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"strconv"
 	"time"
@@ -21,22 +20,29 @@ const (
 )
 
 func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
 	server := "127.0.0.1:9092"
 	base := time.Now().Add(-records * time.Second)
-	if len(os.Args) > 1 {
-		server = os.Args[1]
+	if len(args) > 0 {
+		server = args[0]
 	}
-	if len(os.Args) > 2 {
-		ms, err := strconv.ParseInt(os.Args[2], 10, 64)
+	if len(args) > 1 {
+		ms, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil {
-			log.Fatalf("base timestamp: %v", err)
+			return fmt.Errorf("base timestamp: %w", err)
 		}
 		base = time.UnixMilli(ms)
 	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(server), kgo.DefaultProduceTopic(topic),
 		kgo.ProducerBatchCompression(kgo.NoCompression()))
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer client.Close()
 	for i := range records {
@@ -46,8 +52,9 @@ func main() {
 			Timestamp: base.Add(time.Duration(i) * time.Second),
 		}
 		if err := client.ProduceSync(context.Background(), r).FirstErr(); err != nil {
-			log.Fatalf("record %d: %v", i, err)
+			return fmt.Errorf("record %d: %w", i, err)
 		}
 	}
 	fmt.Printf("sent %d records to %s, the first with timestamp %d\n", records, topic, base.UnixMilli())
+	return nil
 }

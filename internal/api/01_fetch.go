@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -120,7 +121,7 @@ func (a *API) findPartition(c *call, w *wanted) {
 	default:
 		w.partition, w.err = a.partitionByID(w.topicID, w.in.Index)
 	}
-	w.unread = w.err != nil && w.err != replica.ErrNotLeader && code(w.err) != kerr.InconsistentTopicID.Code
+	w.unread = w.err != nil && !errors.Is(w.err, replica.ErrNotLeader) && code(w.err) != kerr.InconsistentTopicID.Code
 	if w.err == nil {
 		if w.cached != nil {
 			w.cached.name = w.partition.Topic

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -70,7 +71,7 @@ func (a *API) refuseDescription(c *call, request *kmsg.DescribeConfigsRequest, e
 
 // describeErrorText: an unknown topic is only a code.
 func describeErrorText(err error) *string {
-	if err == kerr.UnknownTopicOrPartition {
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return kmsg.StringPtr("")
 	}
 	return errorText(err)

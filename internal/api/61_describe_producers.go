@@ -23,7 +23,7 @@ func (a *API) describeProducers(c *call, request *kmsg.DescribeProducersRequest)
 	for _, t := range request.Topics {
 		out := kmsg.NewDescribeProducersResponseTopic()
 		out.Topic = t.Topic
-		refused, text := a.refusedTopic(c, t.Topic)
+		text, refused := a.refusedTopic(c, t.Topic)
 		for _, id := range t.Partitions {
 			p := kmsg.NewDescribeProducersResponseTopicPartition()
 			p.Partition = id
@@ -40,11 +40,11 @@ func (a *API) describeProducers(c *call, request *kmsg.DescribeProducersRequest)
 }
 
 // refusedTopic is why nothing is told of a topic, with Kafka's text where there is one.
-func (a *API) refusedTopic(c *call, topic string) (refused error, text *string) {
+func (a *API) refusedTopic(c *call, topic string) (text *string, refused error) {
 	var invalid *config.Error
 	switch err := config.CheckTopicName(topic); {
 	case errors.As(err, &invalid):
-		return kerr.InvalidTopicException, &invalid.Message
+		return &invalid.Message, kerr.InvalidTopicException
 	case !a.allowed(c, auth.Read, auth.Topic(topic)):
 		refused = kerr.TopicAuthorizationFailed
 	case a.Metadata.Image().Topic(topic) == nil:
@@ -52,7 +52,7 @@ func (a *API) refusedTopic(c *call, topic string) (refused error, text *string) 
 	default:
 		return nil, nil
 	}
-	return refused, usualText(code(refused))
+	return usualText(code(refused)), refused
 }
 
 func (a *API) describePartitionProducers(c *call, topic string, out *kmsg.DescribeProducersResponseTopicPartition) {

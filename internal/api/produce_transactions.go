@@ -138,11 +138,10 @@ func (a *API) refusedAdmission(c *call, err error) admission {
 	case errors.Is(err, txn.ErrConcurrent) && c.version() >= addingProduce:
 		return admission{err: err}
 	}
-	passing := kerr.ErrorForCode(code(err))
-	switch passing {
+	switch passing := kerr.TypedErrorForCode(code(err)); passing {
 	case kerr.NetworkException, kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.NotCoordinator,
 		kerr.ConcurrentTransactions:
-		return admission{err: kerr.NotEnoughReplicas, text: unable + passing.(*kerr.Error).Message}
+		return admission{err: kerr.NotEnoughReplicas, text: unable + passing.Message}
 	}
 	return admission{err: err}
 }

@@ -267,5 +267,5 @@ func checkDependencies(u FeatureUpdate, proposed map[string]int16) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("Feature %s not found.", u.Name)
+	return fmt.Errorf("Feature %s not found.", u.Name) //nolint:staticcheck // Kafka's text
 }

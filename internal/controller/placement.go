@@ -14,6 +14,8 @@ import (
 //
 // Kafka: StripedReplicaPlacer begins at a random broker and mixes racks. With
 // one broker the result is the same.
+//
+//nolint:staticcheck // Kafka's texts
 func (d *decider) place(partitions, factor int) ([]*metadata.Partition, error) {
 	usable, unfenced := d.usableBrokers()
 	switch {

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -147,7 +148,7 @@ func (g *Groups) Heartbeat(id, memberID string, instanceID *string, generation i
 		refused = m.Heartbeat(id, memberID, instanceID, generation)
 		return nil
 	}, func(err error) {
-		if err == ErrLoading {
+		if errors.Is(err, ErrLoading) {
 			err = nil // Kafka: members that are not known after the load learn it from the next heartbeat
 		}
 		done(first(err, refused))
@@ -282,7 +283,7 @@ func (g *Groups) List(f group.Filter, done func([]group.Listed, error)) {
 	gathered := newGathering(len(partitions), func(errs []error) {
 		var all []group.Listed
 		for i, err := range errs {
-			if err == ErrLoading {
+			if errors.Is(err, ErrLoading) {
 				done(nil, err)
 				return
 			}

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -193,7 +194,7 @@ func (t *Transactions) List(f txn.Filter, done func([]txn.Listed, error)) {
 	g := newGathering(len(partitions), func(errs []error) {
 		var all []txn.Listed
 		for i, err := range errs {
-			if err == ErrLoading {
+			if errors.Is(err, ErrLoading) {
 				done(nil, err)
 				return
 			}

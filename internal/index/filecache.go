@@ -64,7 +64,7 @@ func (c *FileCache) add(f *File) {
 	victims := c.victims()
 	c.mu.Unlock()
 	for _, v := range victims {
-		v.closeLocked()
+		_ = v.closeLocked() // kept in v
 		v.mu.Unlock()
 		c.evictions.Add(1)
 	}
@@ -176,7 +176,7 @@ func (f *File) Release() {
 	}
 	f.pins--
 	if f.pins == 0 && f.closing {
-		f.dropLocked()
+		_ = f.dropLocked() // kept in f
 	}
 }
 

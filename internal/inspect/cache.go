@@ -97,7 +97,7 @@ func fileResidency(fsys vfs.FS, name, kind string) (FileResidency, error) {
 	if err != nil {
 		return out, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return out, err

@@ -286,7 +286,7 @@ func (c *folderCheck) checkBatches(name string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	sc := record.NewScanner(f, 0, size)
 	sc.File = path
 	for sc.Next() {

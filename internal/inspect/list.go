@@ -158,7 +158,7 @@ func describeSegment(fsys vfs.FS, dir string, s commitlog.SegmentInfo, scan bool
 	if err != nil {
 		return info, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	sc := record.NewScanner(f, 0, min(size, s.SizeBytes))
 	info.Mix.Whole = true
 	for sc.Next() {

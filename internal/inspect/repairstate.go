@@ -48,7 +48,7 @@ func headersOf(fsys vfs.FS, name string, each func(h record.Header, entry func()
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	sc := record.NewScanner(f, 0, size)
 	sc.MaxBatchBytes = maxDecoded
 	for sc.Next() {

@@ -125,7 +125,7 @@ func checkSegment(p *segmentPlan) (segmentReport, error) {
 	if err != nil {
 		return c.report, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return c.report, err

@@ -131,7 +131,7 @@ func (c *configReader) read(fsys vfs.FS, name string, from int64) {
 	if err != nil {
 		return
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	sc := record.NewScanner(f, 0, size)
 	for sc.Next() {
 		if h := sc.Header(); h.IsControl() || h.BaseOffset < from || h.Magic < 2 {

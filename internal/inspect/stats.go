@@ -160,7 +160,7 @@ func (s *statistician) segment(base, next int64) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return err

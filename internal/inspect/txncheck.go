@@ -53,7 +53,7 @@ func (x *txnCheck) readIndex(c *segmentCheck) {
 	txns := index.OpenTxnIndex(index.Options{
 		Files: index.NewFileCache(c.fs, 1), Name: name, BaseOffset: c.base, ReadOnly: true,
 	})
-	defer txns.Close() //nolint:errcheck // only read
+	defer txns.Close()
 	if err = txns.Check(); err == nil || isTorn(err) {
 		x.file, err = txns.All()
 	}

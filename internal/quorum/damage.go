@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -79,7 +80,7 @@ func (q *Quorum) scanSegment(name string) (damage *record.CorruptError, inside b
 	damage = &record.CorruptError{File: name, Pos: end, Offset: offset + 1,
 		Reason: "a batch is damaged, and whole ones follow it"}
 	tail := make([]byte, min(info.Size()-end, 2*maxBatchBytes))
-	if _, err := f.ReadAt(tail, end); err != nil && err != io.EOF {
+	if _, err := f.ReadAt(tail, end); err != nil && !errors.Is(err, io.EOF) {
 		return nil, false, fmt.Errorf("read %s at %d: %w", name, end, err)
 	}
 	return damage, hasBatch(tail[1:], offset), nil

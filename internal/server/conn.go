@@ -199,7 +199,7 @@ func (c *conn) readReason(err error) CloseReason {
 	switch {
 	case c.ctx.Err() != nil:
 		return ServerClosed
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return ClientClosed
 	case errors.Is(err, errTruncated):
 		return TruncatedFrame

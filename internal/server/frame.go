@@ -59,7 +59,7 @@ func (r *frameReader) next(ctx context.Context) (*buffer, error) {
 	}
 	r.inside = true
 	buf, err := r.body(ctx, size)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errTruncated
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *frameReader) next(ctx context.Context) (*buffer, error) {
 
 func (r *frameReader) size() (int, error) {
 	head, err := r.in.Peek(sizeBytes)
-	if err == io.EOF && len(head) > 0 {
+	if errors.Is(err, io.EOF) && len(head) > 0 {
 		return 0, errTruncated
 	}
 	if err != nil {

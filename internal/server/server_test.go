@@ -156,11 +156,11 @@ func TestCloseReasonOfMalformedBody(t *testing.T) {
 }
 
 func TestHandlerPanic(t *testing.T) {
-	s := start(t, func(_ context.Context, r *protocol.Request, reply func(protocol.Response)) {
+	s := start(t, func(ctx context.Context, r *protocol.Request, reply func(protocol.Response)) {
 		if string(r.Body) == "panic" {
 			panic("broken invariant")
 		}
-		echo(nil, r, reply)
+		echo(ctx, r, reply)
 	}, nil)
 	bad, good := s.dial(t), s.dial(t)
 	good.expect(1, "before")
@@ -334,9 +334,9 @@ func TestStalledFrame(t *testing.T) {
 // A client that does not take its answers is dropped, and holds up nobody.
 func TestSlowReader(t *testing.T) {
 	big := make([]byte, 8<<20)
-	s := start(t, func(_ context.Context, r *protocol.Request, reply func(protocol.Response)) {
+	s := start(t, func(ctx context.Context, r *protocol.Request, reply func(protocol.Response)) {
 		if len(r.Body) > 0 {
-			echo(nil, r, reply)
+			echo(ctx, r, reply)
 			return
 		}
 		reply(protocol.Response{Body: protocol.Parts{protocol.BytesPart(big)}})

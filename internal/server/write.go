@@ -211,7 +211,7 @@ func (w *partWriter) readAt(f vfs.File, b []byte, pos int64) error {
 	switch {
 	case n == len(b):
 		return nil
-	case err == nil, err == io.EOF:
+	case err == nil, errors.Is(err, io.EOF):
 		return errShortFile
 	}
 	return fmt.Errorf("read for a response: %w", err)

@@ -90,7 +90,7 @@ func APIFailure(code int16, message *string) *Failure {
 
 // CodeName is the name of an error code in the protocol, "UNKNOWN_TOPIC_OR_PARTITION".
 func CodeName(code int16) string {
-	if err, ok := kerr.ErrorForCode(code).(*kerr.Error); ok {
+	if err := kerr.TypedErrorForCode(code); err != nil {
 		return err.Message
 	}
 	return "NONE"

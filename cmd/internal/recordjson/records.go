@@ -12,6 +12,8 @@ import (
 )
 
 // Metadata is a record of the cluster's metadata: {"type":…,"version":…,"data":…}.
+//
+//nolint:staticcheck // Kafka's texts
 func Metadata(value []byte) (string, error) {
 	r := wire.NewReader(value)
 	if frame := r.Uvarint(); frame != 1 && r.Err() == nil {
@@ -73,6 +75,8 @@ func (e *UnknownTypeError) Error() string { return fmt.Sprintf("unknown record t
 
 // Coordinator reads a record of a coordinator's topic; value is nil for a tombstone.
 // Errors: *UnknownTypeError, ErrVersion, or what is wrong with the bytes.
+//
+//nolint:staticcheck // Kafka's texts
 func Coordinator(topic Topic, key, value []byte) (Record, error) {
 	r := wire.NewReader(key)
 	rec := Record{Type: r.Int16()}
