@@ -34,7 +34,9 @@ func byTopic(all []checkpoint.TopicPartition) []topicPartitions {
 }
 
 // hashCode is that of Kafka's TopicPartition.
-func hashCode(tp checkpoint.TopicPartition) int32 { return 31*(31+tp.Partition) + wire.JavaHash(tp.Topic) }
+func hashCode(tp checkpoint.TopicPartition) int32 {
+	return 31*(31+tp.Partition) + wire.JavaHash(tp.Topic)
+}
 
 // inHashOrder sorts elements as java.util.HashMap walks them.
 func inHashOrder[T any](elements []T, hash func(T) int32) []T {
