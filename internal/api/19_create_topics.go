@@ -118,7 +118,9 @@ func (a *API) automaticTopic(name string) controller.NewTopic {
 	set := func(t config.InternalTopic, configs map[string]string) {
 		topic.Partitions, topic.ReplicationFactor = t.NumPartitions, t.ReplicationFactor
 		configs["segment.bytes"] = strconv.Itoa(int(t.SegmentBytes))
-		configs["compression.type"] = "producer"
+		if configs["compression.type"] == "" {
+			configs["compression.type"] = "producer"
+		}
 		for _, key := range sortedKeys(configs) {
 			value := configs[key]
 			topic.Configs = append(topic.Configs, controller.ConfigEntry{Key: key, Value: &value})
@@ -128,7 +130,7 @@ func (a *API) automaticTopic(name string) controller.NewTopic {
 	case offsetsTopic:
 		set(b.OffsetsTopic, map[string]string{"cleanup.policy": "compact"})
 	case txnTopic:
-		set(b.TransactionTopic, map[string]string{"cleanup.policy": "compact",
+		set(b.TransactionTopic, map[string]string{"cleanup.policy": "compact", "compression.type": "uncompressed",
 			"unclean.leader.election.enable": "false",
 			"min.insync.replicas":            strconv.Itoa(int(b.TransactionTopic.MinInsyncReplicas))})
 	case shareTopic:

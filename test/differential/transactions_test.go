@@ -183,6 +183,9 @@ func (w *txnWorld) testFindCoordinator(t *testing.T) {
 		w.same(t, "unknown kind", findCoordinator(v, unknown, "a"))
 	}
 	w.same(t, "two keys", findCoordinator(6, groups, "a", "b"))
+	for _, topic := range []string{"__transaction_state", "__consumer_offsets"} {
+		w.same(t, "configs of "+topic, describeConfigs(4, kmsg.ConfigResourceTypeTopic, topic), byName)
+	}
 }
 
 func (w *txnWorld) testInit(t *testing.T) {
