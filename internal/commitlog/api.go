@@ -42,6 +42,9 @@ type Options struct {
 
 	Metrics *Metrics // nil: not counted
 
+	// MaxDecompressedBytes bounds what one batch may decompress to, of producers and of the log; 0: 256 MiB.
+	MaxDecompressedBytes int64
+
 	// ProducerIDExpirationMs is producer.id.expiration.ms; 0: Kafka's default of a day.
 	ProducerIDExpirationMs int64
 	// VerifyTransactions refuses transactional batches that open a transaction without

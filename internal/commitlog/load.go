@@ -16,8 +16,8 @@ import (
 
 // Open opens the log in a partition's folder, making an empty one when there is none; the folder itself must be
 // there. After a clean stop it lists the folder and looks at the last segment only. Otherwise every batch from the
-// segment that holds the recovery point on is read and checked: the log ends at the first bad one. What lies behind
-// it is kept in cut-* files. Errors are the disk's and *checkpoint.MalformedError.
+// segment that holds the recovery point on is read and checked: the log ends behind the last good one. What lies there
+// is kept in cut-* files. Errors are the disk's and *checkpoint.MalformedError.
 func Open(o Options) (*Log, error) {
 	l := newLog(o)
 	if err := l.load(); err != nil {
@@ -101,15 +101,9 @@ func (l *Log) load() error {
 	if err != nil {
 		return err
 	}
-	l.producers = producerstate.New(producerstate.Options{
-		FS: l.o.FS, Dir: l.Dir(), Topic: l.o.Topic, Partition: l.o.Partition,
-		ExpirationMs: l.o.ProducerIDExpirationMs, Logger: l.o.Logger,
-	}, found.snapshots)
+	l.producers = l.newProducers(l.o.FS, found.snapshots)
 	segments := l.openSegments(found)
 	l.opened = segments
-	if err := l.recoverUnindexed(segments, found); err != nil {
-		return err
-	}
 	if !l.o.Clean {
 		if segments, err = l.recoverSegments(segments); err != nil {
 			return err
@@ -203,7 +197,7 @@ func (l *Log) findEnd(segments []*segment.Segment) (end, endPos int64, err error
 	if err != nil || damage == nil {
 		return end, endPos, err
 	}
-	r, err := l.recoverSegment(last, segments[:len(segments)-1], segments, true)
+	r, err := l.recoverSegment(last, segments[:len(segments)-1], segments, 0)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -67,14 +67,6 @@ func (v *view) floor(offset int64) int {
 	return lo - 1
 }
 
-// readableEnd is the position behind the last visible batch of segment i.
-func (v *view) readableEnd(i int) (int64, error) {
-	if i == len(v.segments)-1 {
-		return v.endPos, nil
-	}
-	return v.segments[i].ReadableSize()
-}
-
 // endOf is the length of segment i in bytes.
 func (v *view) endOf(i int) (int64, error) {
 	if i == len(v.segments)-1 {
@@ -132,6 +124,7 @@ func newLog(o Options) *Log {
 	l.cfg.Store(&cfg)
 	l.env = &segment.Env{
 		Files: o.Files, Pages: o.Pages, Logger: l.o.Logger, Clock: o.Clock, Metrics: &o.Metrics.Segment,
+		MaxDecompressedBytes: o.MaxDecompressedBytes, Aborted: l.abortedIn,
 	}
 	l.env.SetDir(o.Dir)
 	l.firstUnstable.Store(-1)

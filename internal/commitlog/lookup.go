@@ -33,23 +33,24 @@ func closedError(err error) error {
 // maxima caches, for the sealed segments of a log, the largest timestamp in each segment and those before it. They
 // rise, so that the first segment with a large enough timestamp is found by binary search.
 type maxima struct {
-	mu     sync.Mutex
-	cuts   uint64           // of the views that the values fit
-	first  *segment.Segment // the one that values[0] is of
-	values []int64
+	mu      sync.Mutex
+	cuts    uint64           // of the views that the values fit
+	lowered int64            // changes when a segment told too much
+	first   *segment.Segment // the one that values[0] is of
+	values  []int64
 }
 
 // of returns the running maxima of the sealed segments of a view. Each segment is asked once, by reading its last time
 // index entry.
-func (m *maxima) of(v *view) ([]int64, error) {
+func (m *maxima) of(v *view, lowered int64) ([]int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sealed := v.segments[:len(v.segments)-1]
 	if v.cuts < m.cuts {
 		return nil, errGone
 	}
-	if v.cuts > m.cuts || m.first != v.segments[0] {
-		m.cuts, m.first, m.values = v.cuts, v.segments[0], nil
+	if v.cuts > m.cuts || m.first != v.segments[0] || lowered != m.lowered {
+		m.cuts, m.first, m.lowered, m.values = v.cuts, v.segments[0], lowered, nil
 	}
 	for i := len(m.values); i < len(sealed); i++ {
 		largest, err := sealed[i].Largest()
@@ -91,7 +92,7 @@ func (l *Log) OffsetForTime(ts, upTo int64, trace *Trace) (Found, bool, error) {
 }
 
 func (l *Log) searchTime(v *view, ts, upTo int64, trace *Trace) (Found, bool, error) {
-	running, err := l.maxima.of(v)
+	running, err := l.maxima.of(v, l.env.Lowered())
 	if err != nil {
 		return Found{}, false, err
 	}
@@ -126,7 +127,7 @@ func (l *Log) searchSegment(v *view, i int, ts, from int64, trace *Trace) (Found
 		return Found{}, false, errGone
 	}
 	defer s.Release()
-	end, err := v.readableEnd(i)
+	end, err := v.endOf(i)
 	if err != nil {
 		return Found{}, false, err
 	}
@@ -149,8 +150,9 @@ func (l *Log) searchSegment(v *view, i int, ts, from int64, trace *Trace) (Found
 func (l *Log) MaxTimestamp(upTo int64) (Found, bool, error) {
 	for {
 		v := l.view.Load()
+		lowered := l.env.Lowered()
 		f, ok, err := l.searchMax(v)
-		if l.outdated(v, err) {
+		if l.outdated(v, err) || lowered != l.env.Lowered() {
 			continue
 		}
 		return f, ok && f.Offset < upTo, closedError(err)
@@ -158,7 +160,7 @@ func (l *Log) MaxTimestamp(upTo int64) (Found, bool, error) {
 }
 
 func (l *Log) searchMax(v *view) (Found, bool, error) {
-	running, err := l.maxima.of(v)
+	running, err := l.maxima.of(v, l.env.Lowered())
 	if err != nil {
 		return Found{}, false, err
 	}
@@ -175,7 +177,7 @@ func (l *Log) searchMax(v *view) (Found, bool, error) {
 		return Found{}, false, errGone
 	}
 	defer s.Release()
-	end, err := v.readableEnd(i)
+	end, err := v.endOf(i)
 	if err != nil {
 		return Found{}, false, err
 	}

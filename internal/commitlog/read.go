@@ -1,11 +1,13 @@
 package commitlog
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
 	"tidemark/internal/index"
 	"tidemark/internal/segment"
+	"tidemark/record"
 	"tidemark/vfs"
 )
 
@@ -59,7 +61,8 @@ func (s *Slice) Bytes() ([]byte, error) { return s.AppendTo(nil) }
 // caller sends or reads the Slice, and releases it.
 //
 // An offset in [log start offset, log end offset] at or above UpTo gives an empty slice; another is an
-// *[OffsetOutOfRangeError]. Other errors are the disk's, or *record.CorruptError where the log is damaged.
+// *[OffsetOutOfRangeError]. At an offset whose batch is damaged the error wraps [ErrCorruptMessage] and a
+// *record.CorruptError; reads from before it end there. Other errors are the disk's.
 func (l *Log) Read(offset int64, o ReadOptions) (Slice, error) {
 	for {
 		v := l.view.Load()
@@ -104,22 +107,14 @@ func (l *Log) readSegment(v *view, i int, offset, upTo int64, o ReadOptions) (ou
 			s.Release()
 		}
 	}()
-	end, err := v.readableEnd(i)
+	end, err := v.endOf(i)
 	if err != nil {
 		return out, false, err
 	}
-	at, found, err := s.Find(offset, end)
-	if err != nil || !found {
+	at, size, err := l.findIn(v, i, offset, upTo, end, o)
+	if err != nil || at.SizeBytes == 0 {
 		return out, false, err
 	}
-	if end, err = l.visibleEnd(v, i, upTo, end); err != nil {
-		return out, false, err
-	}
-	size := int64(max(o.MaxBytes, 0))
-	if o.MinOneBatch {
-		size = max(size, at.SizeBytes)
-	}
-	size = max(min(size, end-at.Pos), 0)
 	if o.Isolation == ReadCommitted {
 		if out.AbortedTxns, err = l.aborted(v, i, offset, at.Pos+size); err != nil {
 			return out, false, err
@@ -136,43 +131,57 @@ func (l *Log) readSegment(v *view, i int, offset, upTo int64, o ReadOptions) (ou
 	return out, true, nil
 }
 
+// findIn finds the batch of segment i that a read begins with, and how many bytes from there on may be given. The
+// batch is empty when there is none.
+func (l *Log) findIn(v *view, i int, offset, upTo, end int64, o ReadOptions) (segment.Location, int64, error) {
+	s := v.segments[i]
+	for {
+		at, found, err := s.Find(offset, end)
+		if err != nil || !found {
+			return segment.Location{}, 0, damaged(err)
+		}
+		visible, err := l.visibleEnd(v, i, upTo, end)
+		if err != nil {
+			return at, 0, err
+		}
+		size := int64(max(o.MaxBytes, 0))
+		if o.MinOneBatch {
+			size = max(size, at.SizeBytes)
+		}
+		size = max(min(size, visible-at.Pos), 0)
+		if size == 0 {
+			return at, 0, nil
+		}
+		good, err := s.Prove(at.Pos, at.Pos+size, end)
+		if err != nil {
+			return at, 0, err
+		}
+		if good > at.Pos {
+			return at, good - at.Pos, nil
+		} // else the batch is damaged, which Find knows by now
+	}
+}
+
+// damaged marks the error of a read that found damage.
+func damaged(err error) error {
+	if errors.As(err, new(*record.CorruptError)) {
+		return fmt.Errorf("%w: %w", ErrCorruptMessage, err)
+	}
+	return err
+}
+
 // visibleEnd is where in segment i the first batch that reaches upTo starts; end when there is none.
 func (l *Log) visibleEnd(v *view, i int, upTo, end int64) (int64, error) {
 	if upTo >= v.end || (i+1 < len(v.segments) && v.segments[i+1].BaseOffset() <= upTo) {
 		return end, nil
 	}
 	at, found, err := v.segments[i].Find(upTo, end)
+	var c *record.CorruptError
+	if errors.As(err, &c) && c.Pos >= 0 { // the bound lies in damage
+		return min(c.Pos, end), nil
+	}
 	if err != nil || !found {
 		return end, err
 	}
 	return at.Pos, nil
-}
-
-// aborted collects the aborted transactions for a read that starts at offset and ends at the position pos of
-// segment i.
-//
-// Kafka: the upper bound is taken from the offset index, so the list may hold transactions behind the data returned.
-func (l *Log) aborted(v *view, i int, offset, pos int64) ([]index.AbortedTxn, error) {
-	upper, ok, err := v.segments[i].UpperBound(pos)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		upper = v.end
-		if i+1 < len(v.segments) {
-			upper = v.segments[i+1].BaseOffset()
-		}
-	}
-	out := []index.AbortedTxn{}
-	for _, s := range v.segments[i:] {
-		txns, done, err := s.CollectAborted(offset, upper)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, txns...)
-		if done {
-			break
-		}
-	}
-	return out, nil
 }

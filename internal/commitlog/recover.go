@@ -12,33 +12,66 @@ import (
 	"tidemark/internal/producerstate"
 	"tidemark/internal/segment"
 	"tidemark/record"
+	"tidemark/vfs"
 )
 
 // recoverSegments checks the segments of a log that was not closed in good order, from the one that holds the recovery
-// point on. At the first bad batch the log is cut, and later segments are set aside.
+// point on. What is damaged but has good batches behind it, in its segment or a later one, stays where it is. The rest
+// of the log behind the last good batch is cut, or set aside.
 func (l *Log) recoverSegments(segments []*segment.Segment) ([]*segment.Segment, error) {
-	from := (&view{segments: segments}).floor(l.o.RecoveryPoint)
-	if from < 0 {
-		from = 0
-	}
+	from := max((&view{segments: segments}).floor(l.o.RecoveryPoint), 0)
 	if from > 0 && segments[from].BaseOffset() == l.o.RecoveryPoint {
 		segments[from-1].Distrust()
 	}
-	next := int64(-1)
+	results := make([]segment.Recovered, len(segments))
+	last, next := from, int64(-1)
 	for i := from; i < len(segments); i++ {
 		s := segments[i]
-		if next >= 0 && s.BaseOffset() < next {
+		if next >= 0 && s.BaseOffset() < next { // it is empty, or the batches reaching into it had been refused
 			l.o.Logger.Warn("a segment begins below the end of the one before", "segment", s.BaseOffset(), "end", next)
-			rest, err := l.setAsideFrom(segments, i)
-			return rest, err
+			var err error
+			if segments, err = l.setAsideFrom(segments, i); err != nil {
+				return nil, err
+			}
+			break
 		}
-		r, err := l.recoverSegment(s, segments[:i], segments, true)
+		limit, err := nextBase(segments, i)
 		if err != nil {
 			return nil, err
 		}
-		next = r.NextOffset
-		if r.CutBytes > 0 {
-			if err := l.cut(s, r); err != nil {
+		if results[i], err = l.recoverSegment(s, segments[:i], segments, limit); err != nil {
+			return nil, err
+		}
+		next = results[i].NextOffset
+		if results[i].SizeBytes > 0 {
+			last = i
+		}
+	}
+	return l.endRecovery(segments, results, from, last)
+}
+
+// nextBase is the base offset of the segment behind segment i, 0 when that is empty or i the last.
+func nextBase(segments []*segment.Segment, i int) (int64, error) {
+	if i+1 >= len(segments) {
+		return 0, nil
+	}
+	size, err := segments[i+1].Size()
+	if err != nil || size == 0 {
+		return 0, err
+	}
+	return segments[i+1].BaseOffset(), nil
+}
+
+// endRecovery judges the tails that recovery found: last is the last segment that has good batches.
+func (l *Log) endRecovery(segments []*segment.Segment, results []segment.Recovered, from, last int) (
+	[]*segment.Segment, error,
+) {
+	for i := from; i < last; i++ {
+		segments[i].KeepTail(results[i], segments[i+1].BaseOffset())
+	}
+	for i := last; i < len(segments); i++ {
+		if results[i].CutBytes > 0 {
+			if err := l.cut(segments[i], results[i]); err != nil {
 				return nil, err
 			}
 			return l.setAsideFrom(segments, i+1)
@@ -47,46 +80,25 @@ func (l *Log) recoverSegments(segments []*segment.Segment) ([]*segment.Segment, 
 	return segments, nil
 }
 
-// recoverUnindexed builds the indexes of the segments that have no .index file, also after a clean stop: with it, the
-// transaction index is gone too, and readers would take aborted records for good ones. Damage in such a segment is
-// reported, and stays.
-func (l *Log) recoverUnindexed(segments []*segment.Segment, found *listing) error {
-	for i, s := range segments {
-		if found.present[s.BaseOffset()]&segment.HasIndex != 0 {
-			continue
-		}
-		r, err := l.recoverSegment(s, segments[:i], segments[:i], false)
-		if err != nil {
-			return err
-		}
-		if r.Damage != nil {
-			l.o.Logger.Error("damage in a segment whose indexes were built anew", "error", r.Damage)
-		}
-	}
-	return nil
-}
-
 // recoverSegment checks one segment and builds its indexes anew, with the state of producers as it was at its start:
-// that comes from the segments before. all are those that the log is known to have.
-func (l *Log) recoverSegment(s *segment.Segment, before, all []*segment.Segment, strict bool) (segment.Recovered, error) {
+// that comes from the segments before. all are those that the log is known to have; limit is the base offset of the
+// next one, 0 when there is none.
+func (l *Log) recoverSegment(s *segment.Segment, before, all []*segment.Segment, limit int64) (segment.Recovered, error) {
 	l.o.Logger.Info("recover segment", "segment", s.BaseOffset())
 	l.o.Metrics.SegmentsRecovered.Add(1)
-	producers := producerstate.New(producerstate.Options{
-		FS: l.o.FS, Dir: l.Dir(), Topic: l.o.Topic, Partition: l.o.Partition,
-		ExpirationMs: l.o.ProducerIDExpirationMs, Logger: l.o.Logger,
-	}, l.producers.Snapshots())
+	producers := l.newProducers(l.o.FS, l.producers.Snapshots())
 	replay := replayer{log: l, producers: producers, marks: lastBases(all)}
 	if err := replay.load(before, l.o.StartOffset, s.BaseOffset()); err != nil {
 		return segment.Recovered{}, err
 	}
-	r, err := s.Recover(strict, func(h record.Header, entry func() ([]byte, error)) error {
+	r, err := s.Recover(true, limit, func(h record.Header, entry func() ([]byte, error)) error {
 		if h.Magic < 2 {
 			return nil
 		}
 		if err := l.noteRecoveredEpoch(h); err != nil {
 			return err
 		}
-		return replay.batch(h, entry, s)
+		return replay.batch(h, entry, s.AppendAborted)
 	})
 	if err != nil {
 		return r, err
@@ -95,11 +107,16 @@ func (l *Log) recoverSegment(s *segment.Segment, before, all []*segment.Segment,
 		return r, err
 	}
 	// The next segment, and the log itself, start from the snapshots that are there now.
-	l.producers = producerstate.New(producerstate.Options{
-		FS: l.o.FS, Dir: l.Dir(), Topic: l.o.Topic, Partition: l.o.Partition,
-		ExpirationMs: l.o.ProducerIDExpirationMs, Logger: l.o.Logger,
-	}, producers.Snapshots())
+	l.producers = l.newProducers(l.o.FS, producers.Snapshots())
 	return r, nil
+}
+
+// newProducers makes an empty state of producers that knows of these snapshots.
+func (l *Log) newProducers(fsys vfs.FS, snapshots []int64) *producerstate.Manager {
+	return producerstate.New(producerstate.Options{
+		FS: fsys, Dir: l.Dir(), Topic: l.o.Topic, Partition: l.o.Partition,
+		ExpirationMs: l.o.ProducerIDExpirationMs, Logger: l.o.Logger,
+	}, snapshots)
 }
 
 func (l *Log) noteRecoveredEpoch(h record.Header) error {

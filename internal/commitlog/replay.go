@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"tidemark/internal/index"
 	"tidemark/internal/producerstate"
 	"tidemark/internal/segment"
 	"tidemark/record"
@@ -27,8 +28,8 @@ func lastBases(segments []*segment.Segment) []int64 {
 	return out
 }
 
-// batch takes in one batch. An aborted transaction that it ends goes into the index of s, unless s is nil.
-func (r *replayer) batch(h record.Header, entry func() ([]byte, error), s *segment.Segment) error {
+// batch takes in one batch. aborted is told of an aborted transaction that it ends; it may be nil.
+func (r *replayer) batch(h record.Header, entry func() ([]byte, error), aborted func(index.AbortedTxn) error) error {
 	if !h.HasProducerID() {
 		r.producers.SetEndOffset(h.NextOffset())
 		return nil
@@ -48,8 +49,8 @@ func (r *replayer) batch(h record.Header, entry func() ([]byte, error), s *segme
 	if err != nil {
 		return &record.CorruptError{Pos: -1, Offset: h.BaseOffset, Reason: err.Error()}
 	}
-	if done != nil && done.Aborted && s != nil {
-		return s.AppendAborted(abortedTxn(*done, lastStable))
+	if done != nil && done.Aborted && aborted != nil {
+		return aborted(abortedTxn(*done, lastStable))
 	}
 	return nil
 }
@@ -73,8 +74,7 @@ func (r *replayer) load(segments []*segment.Segment, start, end int64) error {
 	return err
 }
 
-// segment replays the batches of segment i in [what the state covers, end). Damage ends it, as it ended the log for
-// Kafka.
+// segment replays the batches of segment i in [what the state covers, end). Damage is passed over.
 func (r *replayer) segment(segments []*segment.Segment, i int, start, end int64) error {
 	s := segments[i]
 	from := max(s.BaseOffset(), r.producers.EndOffset(), start)
@@ -95,13 +95,13 @@ func (r *replayer) segment(segments []*segment.Segment, i int, start, end int64)
 		if h.Magic < 2 {
 			return nil
 		}
-		return r.batch(h, entry, nil)
+		err := r.batch(h, entry, nil)
+		if errors.As(err, new(*record.CorruptError)) {
+			r.log.o.Logger.Warn("producer state: pass over a batch", "segment", s.BaseOffset(), "error", err)
+			return nil
+		}
+		return err
 	})
-	if errors.As(err, new(*record.CorruptError)) {
-		r.log.o.Logger.Warn("producer state: pass over the rest of a damaged segment",
-			"segment", s.BaseOffset(), "error", err)
-		return nil
-	}
 	if err == io.EOF {
 		return nil
 	}

@@ -47,10 +47,7 @@ func (l *Log) loadTolerant() error {
 	if err != nil {
 		return err
 	}
-	l.producers = producerstate.New(producerstate.Options{
-		FS: l.o.FS, Dir: l.Dir(), Topic: l.o.Topic, Partition: l.o.Partition,
-		ExpirationMs: l.o.ProducerIDExpirationMs, Logger: l.o.Logger,
-	}, nil)
+	l.producers = l.newProducers(l.o.FS, nil)
 	segments := l.openSegments(found)
 	if len(segments) == 0 {
 		first, err := segment.Create(l.env, l.o.StartOffset, l.segmentConfig(l.cfg.Load()))
@@ -92,7 +89,7 @@ func (l *Log) TraceOffset(offset int64) (OffsetTrace, bool, error) {
 	v := l.view.Load()
 	for i := max(v.floor(offset), 0); i < len(v.segments); i++ {
 		s := v.segments[i]
-		end, err := v.readableEnd(i)
+		end, err := v.endOf(i)
 		if err != nil {
 			return OffsetTrace{}, false, err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,22 +81,20 @@ func invalidRecord(text string) *AppendError {
 	return &AppendError{Reason: ErrInvalidRecord, Text: text}
 }
 
-// TestRefusals goes through the table of what a leader refuses, with Kafka's texts.
-func TestRefusals(t *testing.T) {
-	compacted := func(c *Config) { c.CleanupPolicy = CleanupCompact }
-	appendTime := func(c *Config) { c.MessageTimestampType = record.LogAppendTime }
-	limit := func(n int32) func(*Config) { return func(c *Config) { c.MaxMessageBytes = n } }
+// refusal is a batch that a leader refuses.
+type refusal struct {
+	name  string
+	cfg   func(*Config) // nil: the defaults
+	batch []byte
+	want  *AppendError
+}
+
+// refusedHeaders are refused for what the header says.
+func refusedHeaders() []refusal {
 	k := []byte("k")
-	tests := []struct {
-		name  string
-		cfg   func(*Config)
-		batch []byte
-		want  *AppendError
-	}{
+	return []refusal{
 		{"base offset", nil, with(kv(0, k), put64(0, 7)),
 			invalidRecord("The baseOffset of the record batch in the append to T-0 should be 0, but it is 7")},
-		{"too large", limit(50), kv(0, k), &AppendError{Reason: ErrMessageTooLarge,
-			Text: "The record batch size in the append to T-0 is 70 bytes which exceeds the maximum configured value of 50)."}},
 		{"checksum", nil, func() []byte { b := kv(0, k); b[17], b[18], b[19], b[20] = 0, 0, 0, 1; return b }(),
 			&AppendError{Reason: ErrCorruptMessage, Text: "Record is corrupt (stored crc = 1) in topic partition T-0."}},
 		{"short header", nil, []byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x14\x00\x00\x00\x00\x02\x00\x00\x00\x09" +
@@ -112,13 +111,20 @@ func TestRefusals(t *testing.T) {
 			invalidRecord("Clients are not allowed to write control records in topic partition T-0")},
 		{"sequence", nil, with(kv(0, k), put64(43, 5)),
 			invalidRecord("Invalid sequence number -1 in record batch with producerId 5 in topic partition T-0")},
+	}
+}
+
+// refusedRecords are refused for the bytes or the keys of their records.
+func refusedRecords() []refusal {
+	k := []byte("k")
+	return []refusal{
 		{"body too short", nil, body(""), invalidRecord("Incorrect declared batch size, premature EOF reached")},
 		{"bytes left", nil, body("\x10\x00\x00\x00\x02k\x02v\x00more"),
 			invalidRecord("Incorrect declared batch size, records still remaining in file")},
 		{"header key", nil, body("\x12\x00\x00\x00\x02k\x02v\x02\x01"),
 			invalidRecord("Invalid negative header key size -1")},
 		{"not gzip", nil, with(kv(0, k), put16(21, 1)), &AppendError{Reason: ErrUndecodable}},
-		{"compacted without key", compacted, kv(0, nil, []byte{}, nil, nil, nil), &AppendError{
+		{"compacted without key", func(c *Config) { c.CleanupPolicy = CleanupCompact }, kv(0, nil, []byte{}, nil, nil, nil), &AppendError{
 			Reason: ErrInvalidRecord, OnWire: true,
 			Text: "One or more records have been rejected due to 4 record errors in total, and only showing the first " +
 				"three errors at most: [" + noKey(0) + ", " + noKey(2) + ", " + noKey(3) + "]",
@@ -126,6 +132,13 @@ func TestRefusals(t *testing.T) {
 				{0, noKeyText}, {2, noKeyText}, {3, noKeyText}, {4, noKeyText},
 			},
 		}},
+	}
+}
+
+// refusedTimes are refused for timestamps, and for their type.
+func refusedTimes() []refusal {
+	k := []byte("k")
+	return []refusal{
 		{"timestamp", func(c *Config) { c.MessageTimestampBeforeMaxMs, c.MessageTimestampAfterMaxMs = 1000, 2000 },
 			at(record.Gzip, nowMs-1000, nowMs-1001, nowMs+2000, nowMs+2001), &AppendError{
 				Reason: ErrInvalidTimestamp, OnWire: true,
@@ -141,7 +154,7 @@ func TestRefusals(t *testing.T) {
 			RecordErrors: []RecordError{{0, "Timestamp 1796010835803 of message with offset 0 is out of range. " +
 				"The timestamp should be within [-9223370240847540005, 1796010835802]"}},
 		}},
-		{"timestamp type", appendTime, with(kv(0, k), put16(21, 8)), &AppendError{
+		{"timestamp type", func(c *Config) { c.MessageTimestampType = record.LogAppendTime }, with(kv(0, k), put16(21, 8)), &AppendError{
 			Reason: ErrInvalidTimestamp, OnWire: true,
 			Text: "One or more records have been rejected due to invalid timestamp",
 			RecordErrors: []RecordError{{0, "Invalid timestamp type in message DefaultRecord(offset=0, timestamp=1796007235802, " +
@@ -153,22 +166,38 @@ func TestRefusals(t *testing.T) {
 			RecordErrors: []RecordError{{0, "Invalid timestamp type in message DefaultRecord(offset=0, timestamp=-1, " +
 				"key=1 bytes, value=1 bytes). Producer should not set timestamp type to LogAppendTime."}},
 		}},
+	}
+}
+
+// refusedSizes are larger than a limit.
+func refusedSizes() []refusal {
+	k := []byte("k")
+	return []refusal{
+		{"too large", func(c *Config) { c.MaxMessageBytes = 50 }, kv(0, k), &AppendError{Reason: ErrMessageTooLarge,
+			Text: "The record batch size in the append to T-0 is 70 bytes which exceeds the maximum configured value of 50)."}},
 		{"rebuilt too large", func(c *Config) { c.CompressionType, c.MaxMessageBytes = CompressionUncompressed, 200 },
-			func() []byte {
-				o := record.DefaultBuilderOptions()
-				o.Codec = record.Gzip
-				b := record.NewBuilder(o)
-				for range 20 {
-					_ = b.Append(nowMs, k, bytes.Repeat(k, 60), nil)
-				}
-				return bytes.Clone(b.Bytes())
-			}(), &AppendError{Reason: ErrMessageTooLarge, Text: "Message batch size is 1441 bytes in append topartition T-0 " +
+			compressible(), &AppendError{Reason: ErrMessageTooLarge, Text: "Message batch size is 1441 bytes in append topartition T-0 " +
 				"which exceeds the maximum configured size of 200."}},
 		{"larger than a segment", func(c *Config) { c.SegmentBytes = 60 }, kv(0, k), &AppendError{
 			Reason: ErrRecordListTooLarge, Text: "Message batch size is 70 bytes in append to partition T-0, " +
 				"which exceeds the maximum configured segment size of 60."}},
 	}
-	for _, test := range tests {
+}
+
+// compressible is a small batch that is large without its compression.
+func compressible() []byte {
+	o := record.DefaultBuilderOptions()
+	o.Codec = record.Gzip
+	b := record.NewBuilder(o)
+	for range 20 {
+		_ = b.Append(nowMs, []byte("k"), bytes.Repeat([]byte("k"), 60), nil)
+	}
+	return bytes.Clone(b.Bytes())
+}
+
+// TestRefusals goes through the table of what a leader refuses, with Kafka's texts.
+func TestRefusals(t *testing.T) {
+	for _, test := range slices.Concat(refusedHeaders(), refusedRecords(), refusedTimes(), refusedSizes()) {
 		t.Run(test.name, func(t *testing.T) {
 			l := memLog(t, test.cfg)
 			info, err := l.AppendAsLeader(test.batch, AppendOptions{})
@@ -218,16 +247,18 @@ func memLog(t testing.TB, change func(*Config)) *Log {
 	return l
 }
 
-// TestAccepted holds what looks odd and is accepted, and what is stored then.
-func TestAccepted(t *testing.T) {
+// acceptance is a batch that looks odd and is accepted; check compares what is stored.
+type acceptance struct {
+	name  string
+	cfg   func(*Config) // nil: the defaults
+	batch record.Batch
+	check func(t *testing.T, sent, stored record.Batch)
+}
+
+// acceptedAsIs are stored as they came.
+func acceptedAsIs() []acceptance {
 	k := []byte("k")
-	appendTime := func(c *Config) { c.MessageTimestampType = record.LogAppendTime }
-	tests := []struct {
-		name  string
-		cfg   func(*Config)
-		batch record.Batch
-		check func(t *testing.T, sent, stored record.Batch)
-	}{
+	return []acceptance{
 		{"negative key length is null", nil, body("\x0e\x00\x00\x00\x03\x02v\x00"), sameBody},
 		{"record attributes", nil, body("\x10\x05\x00\x00\x02k\x02v\x00"), sameBody},
 		{"offset deltas", nil, body("\x10\x00\x00\x0a\x02k\x02v\x00"), sameBody},
@@ -236,11 +267,21 @@ func TestAccepted(t *testing.T) {
 				t.Errorf("attributes %#x", stored.Attributes())
 			}
 		}},
-		{"delete horizon bit", nil, with(kv(0, k), put16(21, 0x40)), func(t *testing.T, sent, stored record.Batch) {
+		{"delete horizon bit", nil, with(kv(0, k), put16(21, 0x40)), func(t *testing.T, _, stored record.Batch) {
 			if stored.Attributes() != 0x40 {
 				t.Errorf("attributes %#x", stored.Attributes())
 			}
 		}},
+		{"producer -1 with a sequence", nil, with(kv(0, k), put32(53, 7)), sameBody},
+		{"producer without epoch", nil, with(kv(0, k), func(b record.Batch) { put64(43, 5)(b); put32(53, 0)(b) }), sameBody},
+		{"empty key on a compacted topic", func(c *Config) { c.CleanupPolicy = CleanupCompact }, kv(0, []byte{}), sameBody},
+	}
+}
+
+// acceptedTimes get their timestamps or attributes put right.
+func acceptedTimes() []acceptance {
+	k := []byte("k")
+	return []acceptance{
 		{"wrong largest timestamp", nil, with(kv(0, k), put64(35, nowMs+999)), func(t *testing.T, _, stored record.Batch) {
 			if stored.MaxTimestamp() != nowMs {
 				t.Errorf("largest timestamp %d", stored.MaxTimestamp())
@@ -259,7 +300,7 @@ func TestAccepted(t *testing.T) {
 					t.Errorf("attributes %#x", stored.Attributes())
 				}
 			}},
-		{"append time", appendTime, at(0, 5, 6), func(t *testing.T, _, stored record.Batch) {
+		{"append time", func(c *Config) { c.MessageTimestampType = record.LogAppendTime }, at(0, 5, 6), func(t *testing.T, _, stored record.Batch) {
 			if stored.MaxTimestamp() != nowMs || stored.BaseTimestamp() != 5 || stored.TimestampType() != record.LogAppendTime {
 				t.Errorf("stored %+v", stored.Header())
 			}
@@ -269,9 +310,13 @@ func TestAccepted(t *testing.T) {
 				t.Errorf("largest timestamp %d", stored.MaxTimestamp())
 			}
 		}},
-		{"producer -1 with a sequence", nil, with(kv(0, k), put32(53, 7)), sameBody},
-		{"producer without epoch", nil, with(kv(0, k), func(b record.Batch) { put64(43, 5)(b); put32(53, 0)(b) }), sameBody},
-		{"empty key on a compacted topic", func(c *Config) { c.CleanupPolicy = CleanupCompact }, kv(0, []byte{}), sameBody},
+	}
+}
+
+// acceptedRebuilt are stored in another codec.
+func acceptedRebuilt() []acceptance {
+	k := []byte("k")
+	return []acceptance{
 		{"rebuilt in another codec", func(c *Config) { c.CompressionType = CompressionZstd }, kv(record.Gzip, k, nil),
 			func(t *testing.T, sent, stored record.Batch) {
 				if stored.Codec() != record.Zstd || stored.Count() != 2 || stored.BaseTimestamp() != nowMs {
@@ -285,7 +330,11 @@ func TestAccepted(t *testing.T) {
 				}
 			}},
 	}
-	for _, test := range tests {
+}
+
+// TestAccepted holds what looks odd and is accepted, and what is stored then.
+func TestAccepted(t *testing.T) {
+	for _, test := range slices.Concat(acceptedAsIs(), acceptedTimes(), acceptedRebuilt()) {
 		t.Run(test.name, func(t *testing.T) {
 			l := memLog(t, test.cfg)
 			sent := bytes.Clone(test.batch)
@@ -362,7 +411,7 @@ func TestSingleBatch(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			batch, err := SingleBatch(test.records, test.version)
 			if test.want == nil {
-				if err != nil || len(batch) != int(record.Batch(batch).SizeBytes()) {
+				if err != nil || len(batch) != record.Batch(batch).SizeBytes() {
 					t.Fatalf("%d bytes, %v", len(batch), err)
 				}
 				return

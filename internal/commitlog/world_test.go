@@ -155,9 +155,11 @@ func (w *world) lastOffset(i int) int64 {
 }
 
 // readAll decodes all records from the log start offset on.
-func readAll(l *Log) ([]row, error) {
+func readAll(l *Log) ([]row, error) { return readFrom(l, l.StartOffset()) }
+
+func readFrom(l *Log, from int64) ([]row, error) {
 	var out []row
-	for offset := l.StartOffset(); offset < l.EndOffset(); {
+	for offset := from; offset < l.EndOffset(); {
 		s, err := l.Read(offset, ReadOptions{MaxBytes: 300, MinOneBatch: true, UpTo: l.EndOffset()})
 		if err != nil {
 			return out, err

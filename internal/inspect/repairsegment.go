@@ -182,7 +182,7 @@ func (l *logRepair) rebuild(view *logView, i int) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	recovered, err := s.Recover(false, func(h record.Header, entry func() ([]byte, error)) error {
+	recovered, err := s.Recover(false, 0, func(h record.Header, entry func() ([]byte, error)) error {
 		if !known || h.Magic < 2 || !h.HasProducerID() {
 			return nil
 		}

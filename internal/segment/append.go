@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -20,6 +21,8 @@ type Batch struct {
 // among them. [Segment.Index] is then to be called for each. After an error the end of the file is not defined; the
 // segment takes no more.
 func (s *Segment) Write(batches []byte, largestTs int64) (pos int64, err error) {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
 	pos, err = s.Size()
 	if err != nil {
 		return 0, err
@@ -56,6 +59,9 @@ func (s *Segment) makeOffsetIndex(f *files) error {
 // Kafka: the entry holds the batch's last offset and its start, so the first batch of a segment never has one; the
 // time index gets the largest timestamp so far with the last offset of the batch that brought it.
 func (s *Segment) Index(b Batch) error {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	s.indexedTo = b.Pos + b.SizeBytes
 	largest := s.raiseMax(b)
 	if s.accBytes > s.cfg.IndexIntervalBytes {
 		f := s.files()
@@ -80,10 +86,16 @@ func (s *Segment) raiseMax(b Batch) index.TimeEntry {
 	return s.max
 }
 
-// AppendAborted notes an aborted transaction whose marker lies in this segment.
+// AppendAborted notes an aborted transaction whose marker lies in this segment. One that a rebuild of the index has
+// found in the log by itself is passed over.
 func (s *Segment) AppendAborted(t index.AbortedTxn) error {
 	s.found(HasTxn)
-	return s.files().txns.Append(t)
+	err := s.files().txns.Append(t)
+	var order *index.OrderError
+	if errors.As(err, &order) && order.Got == order.Last {
+		return nil
+	}
+	return err
 }
 
 // Roll is what decides about rolling, besides the segment itself.
@@ -158,13 +170,17 @@ func (s *Segment) FirstTimestamp() (int64, error) {
 //
 // Kafka: the bytes since the last index entry are not kept over a restart.
 func (s *Segment) Grow() error {
-	if err := s.ready(); err != nil {
-		return err
-	}
 	if _, err := s.Largest(); err != nil {
 		return err
 	}
+	size, err := s.Size()
+	if err != nil {
+		return err
+	}
+	s.openSize.Store(size)
+	s.indexedTo = size
 	s.growing.Store(true)
+	s.provenFrom(size)
 	s.dirty.Store(true)
 	f := s.files()
 	if err := f.offsets.Grow(); err != nil {
@@ -184,6 +200,8 @@ func (s *Segment) Seal() error {
 	if err != nil {
 		return err
 	}
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
 	s.dirty.Store(true)
 	f := s.files()
 	if _, err := f.times.Append(largest.Timestamp, largest.Offset, true); err != nil {
@@ -192,8 +210,11 @@ func (s *Segment) Seal() error {
 	if err := s.trimIndexes(f); err != nil {
 		return err
 	}
+	if err := s.trimLog(f); err != nil {
+		return err
+	}
 	s.growing.Store(false)
-	return s.trimLog(f)
+	return nil
 }
 
 func (s *Segment) trimIndexes(f *files) error {

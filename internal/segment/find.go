@@ -19,8 +19,11 @@ type Location struct {
 
 // Find returns the first batch before the position end whose last offset is at least offset; false when there is
 // none. It reads one interval of the log, found through the offset index. Errors are the disk's, and
-// *record.CorruptError when bytes that are no batch come before.
+// *record.CorruptError when the batch with the offset was in a part that is damaged.
 func (s *Segment) Find(offset, end int64) (Location, bool, error) {
+	if err := s.lost(offset); err != nil {
+		return Location{}, false, err
+	}
 	var sc scanner
 	_, more, err := s.scanFor(&sc, offset, end)
 	if err != nil {
@@ -32,21 +35,24 @@ func (s *Segment) Find(offset, end int64) (Location, bool, error) {
 			return Location{
 				Pos: sc.Pos(), SizeBytes: int64(sc.h.SizeBytes),
 				BaseOffset: sc.h.BaseOffset, LastOffset: sc.h.LastOffset,
-			}, true, nil
+			}, true, s.lost(offset)
 		}
+	}
+	if err := s.lost(offset); err != nil {
+		return Location{}, false, err
 	}
 	return Location{}, false, sc.Err()
 }
 
 // scanFor starts a scan at the last batch that the offset index knows not to lie behind offset, and goes to that
 // batch: more is what next returned. An index that was there at the start is doubted: when its entry points at no
-// batch of such an offset, the index is rebuilt and asked again. While the segment is appended to, the scan starts
-// at the front instead.
+// batch of such an offset, the index is rebuilt and asked again.
 func (s *Segment) scanFor(sc *scanner, offset, end int64) (e index.OffsetEntry, more bool, err error) {
-	for doubt := !s.trusted.Load(); ; doubt = false {
+	for doubt := true; ; doubt = false {
 		if err := s.ready(); err != nil {
 			return e, false, err
 		}
+		doubt = doubt && !s.trusted.Load()
 		e, ok, err := s.files().offsets.Lookup(offset)
 		if err != nil {
 			return e, false, err
@@ -57,10 +63,6 @@ func (s *Segment) scanFor(sc *scanner, offset, end int64) (e index.OffsetEntry, 
 			return e, more, nil
 		}
 		sc.close()
-		if s.growing.Load() {
-			*sc = s.scan(0, end)
-			return index.OffsetEntry{Offset: s.base}, sc.next(), nil
-		}
 		if err := s.rebuild("an offset index entry points at no batch of that offset"); err != nil {
 			return e, false, err
 		}
@@ -76,15 +78,6 @@ func (s *Segment) fits(e index.OffsetEntry, sc *scanner, more bool) bool {
 		return sc.Err() == nil && e.Pos >= sc.end // behind what the caller may see
 	}
 	return sc.h.LastOffset <= e.Offset && sc.h.LastOffset >= s.base
-}
-
-// notDamage drops an error that tells of damage in a log.
-func notDamage(err error) error {
-	var c *record.CorruptError
-	if errors.As(err, &c) {
-		return nil
-	}
-	return err
 }
 
 // UpperBound is the offset of the first offset index entry at or behind a position; false when there is none.
@@ -113,6 +106,9 @@ func (s *Segment) UpperBound(pos int64) (int64, bool, error) {
 // CollectAborted returns the aborted transactions of this segment that touch [from, to). done says that no later
 // segment can have more.
 func (s *Segment) CollectAborted(from, to int64) (txns []index.AbortedTxn, done bool, err error) {
+	if err := s.readyTxns(); err != nil {
+		return nil, false, err
+	}
 	if !s.has(HasTxn) {
 		return nil, false, nil
 	}
@@ -128,23 +124,18 @@ func (s *Segment) Unpin() { s.files().log.Release() }
 
 // End finds the last batch before the position end by a scan from the last index entry: the offset after it, the base
 // offset when there is no batch, and the position behind it. damage is the *record.CorruptError that ended the scan
-// before end was reached.
+// before end was reached, with no batch behind it.
 func (s *Segment) End(end int64) (next, pos int64, damage, err error) {
-	if err := s.ready(); err != nil {
+	if err := s.readyEnds(); err != nil {
 		return 0, 0, nil, err
 	}
 	last, _, err := s.files().offsets.Last()
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	var sc scanner
-	_, more, err := s.scanFor(&sc, last.Offset, end)
-	if err != nil {
-		return 0, 0, nil, err
-	}
+	sc := s.scanWith(last.Pos, end, walk{tail: true})
 	defer sc.close()
-	for more {
-		more = sc.next()
+	for sc.next() { //nolint:revive // to the last one
 	}
 	if err := notDamage(sc.Err()); err != nil {
 		return 0, 0, nil, err
@@ -153,8 +144,8 @@ func (s *Segment) End(end int64) (next, pos int64, damage, err error) {
 }
 
 // Batches calls a function for each batch before the position end whose last offset is at least from, in order; entry
-// reads its bytes, which are valid during the call. An error of the function ends it and is returned. Errors besides
-// are the disk's and *record.CorruptError.
+// reads its bytes, which are valid during the call. Damage is passed over. An error of the function ends it and is
+// returned. Errors besides are the disk's.
 func (s *Segment) Batches(from, end int64, each func(h record.Header, entry func() ([]byte, error)) error) error {
 	var sc scanner
 	_, more, err := s.scanFor(&sc, from, end)
@@ -170,7 +161,7 @@ func (s *Segment) Batches(from, end int64, each func(h record.Header, entry func
 			return err
 		}
 	}
-	return sc.Err()
+	return notDamage(sc.Err())
 }
 
 // ScanNextOffset is the offset after the last batch of a .log file that belongs to no segment; base when it has none.

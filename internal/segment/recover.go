@@ -12,29 +12,33 @@ type Recovered struct {
 	NextOffset int64 // after the last good batch; the base offset when there is none
 	SizeBytes  int64 // of the good batches, from the start of the file
 	CutBytes   int64 // what lies behind them
-	Damage     error // why the scan stopped before the end of the file: *record.CorruptError; nil when it did not
+	// Damage is why the scan stopped before the end of the file, with no good batch behind: *record.CorruptError; nil
+	// when it did not.
+	Damage error
 }
 
 // Each is called for every batch of a recovery, in order; entry reads its bytes. A *record.CorruptError ends the
 // recovery there, another error makes it fail.
 type Each func(h record.Header, entry func() ([]byte, error)) error
 
-// Recover reads every batch and builds the indexes anew. It stops at the first bytes that are no batch; when it is
-// strict, also at the first batch that has a wrong checksum or does not follow the one before. It does not cut the
-// log: [Segment.Cut] does.
-func (s *Segment) Recover(strict bool, each Each) (Recovered, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.recoverLocked(strict, each)
+// Recover reads every batch and builds the indexes anew. When it is strict it verifies checksums and offsets, and
+// passes over what is damaged but has good batches behind it; else it stops at the first bytes that are no batch. limit
+// is the base offset of the next segment; 0: there is none. It does not cut the log: [Segment.Cut] does.
+func (s *Segment) Recover(strict bool, limit int64, each Each) (Recovered, error) {
+	s.checkMu.Lock()
+	defer s.checkMu.Unlock()
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	r, err := s.recoverLocked(strict, limit, each)
 	if err != nil {
 		return r, fmt.Errorf("recover segment %020d: %w", s.base, err)
 	}
 	return r, nil
 }
 
-func (s *Segment) recoverLocked(strict bool, each Each) (Recovered, error) {
+func (s *Segment) recoverLocked(strict bool, limit int64, each Each) (Recovered, error) {
 	r := Recovered{NextOffset: s.base}
-	f := s.filesLocked()
+	f := s.files()
 	size, err := f.log.Size()
 	if err != nil {
 		return r, err
@@ -49,63 +53,54 @@ func (s *Segment) recoverLocked(strict bool, each Each) (Recovered, error) {
 			return r, err
 		}
 	}
-	sc := s.scan(0, size)
+	w := walk{checksums: strict, order: strict, stop: !strict, noIndex: true, tail: true, limit: limit}
+	sc := s.scanWith(0, size, w)
 	defer sc.close()
-	err = s.recoverBatches(&sc, &r, b, strict, each)
-	if errors.As(err, new(*record.CorruptError)) {
-		r.Damage, err = err, nil
+	for sc.next() {
+		if err := s.recoverBatch(&sc, &r, b, each); err != nil {
+			return r, err
+		}
 	}
-	if err != nil {
+	if err := notDamage(sc.Err()); err != nil {
 		return r, err
 	}
-	r.CutBytes = size - r.SizeBytes
+	r.Damage, r.CutBytes = sc.Err(), size-r.SizeBytes
 	if err := b.finish(); err != nil {
 		return r, err
 	}
-	s.verified.Store(true)
-	s.trusted.Store(true)
+	s.believe()
+	if strict {
+		s.noteProven(0, r.SizeBytes)
+	}
 	return r, nil
 }
 
-func (s *Segment) recoverBatches(sc *scanner, r *Recovered, b *build, strict bool, each Each) error {
-	for sc.next() {
-		if strict {
-			good, err := sc.ValidCRC()
-			if err != nil {
-				return err
-			}
-			if reason := s.fault(sc.h, r.NextOffset, good); reason != "" {
-				return &record.CorruptError{File: sc.File, Pos: sc.Pos(), Offset: sc.h.BaseOffset, Reason: reason}
-			}
-		} else if !s.CanHold(sc.h.LastOffset) {
-			continue
-		}
-		if err := each(sc.h, sc.Batch); err != nil {
-			return err
-		}
-		if err := b.add(BatchOf(sc.h, sc.Pos())); err != nil {
-			return err
-		}
-		r.NextOffset, r.SizeBytes = sc.h.NextOffset(), sc.Pos()+int64(sc.h.SizeBytes)
+func (s *Segment) recoverBatch(sc *scanner, r *Recovered, b *build, each Each) error {
+	err := each(sc.h, sc.Batch)
+	var damaged *record.CorruptError
+	if errors.As(err, &damaged) {
+		sc.refuse(damaged.Reason)
+		return nil
 	}
-	return sc.Err()
+	if err != nil {
+		return err
+	}
+	if err := b.add(BatchOf(sc.h, sc.Pos())); err != nil {
+		return err
+	}
+	r.NextOffset, r.SizeBytes = sc.h.NextOffset(), sc.Pos()+int64(sc.h.SizeBytes)
+	return nil
 }
 
-// fault says why a batch cannot stand where it does; "" when it can.
-//
-// Kafka does not ask whether offsets rise: a batch that repeats offsets is kept there, and moves the log end back.
-func (s *Segment) fault(h record.Header, next int64, crcGood bool) string {
-	switch {
-	case !crcGood:
-		return "wrong checksum"
-	case h.BaseOffset < next:
-		return fmt.Sprintf("base offset %d lies below the end offset %d of the batch before", h.BaseOffset, next)
-	case h.LastOffset < h.BaseOffset:
-		return fmt.Sprintf("last offset %d lies below base offset %d", h.LastOffset, h.BaseOffset)
-	case !s.CanHold(h.LastOffset):
-		return fmt.Sprintf("last offset %d is too far from the segment's base %d", h.LastOffset, s.base)
+// KeepTail declares the bytes behind the last good batch damage: segments with good batches follow, from offset next
+// on.
+func (s *Segment) KeepTail(r Recovered, next int64) {
+	var cause *record.CorruptError
+	if r.CutBytes == 0 || !errors.As(r.Damage, &cause) {
+		return
 	}
-	return ""
+	s.noteDamage(Damage{Pos: r.SizeBytes, End: r.SizeBytes + r.CutBytes, From: r.NextOffset, To: next, Err: cause})
+	s.noteProven(r.SizeBytes, r.SizeBytes+r.CutBytes)
 }
 
 // Cut shortens the log to its first size bytes, which end with a whole batch. The indexes must fit already.
@@ -115,5 +110,6 @@ func (s *Segment) Cut(size int64) error {
 		return fmt.Errorf("cut segment %020d: %w", s.base, err)
 	}
 	s.size.Store(size)
+	s.dropDamage(size)
 	return nil
 }

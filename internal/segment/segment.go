@@ -34,14 +34,26 @@ type Env struct {
 	Logger  *slog.Logger
 	Clock   func() time.Time
 	Metrics *Metrics
+	// MaxDecompressedBytes bounds what one batch may decompress to; 0: [record.DefaultMaxBytes].
+	MaxDecompressedBytes int64
+	// Aborted tells the aborted transactions that end in a segment, from its batches, which each goes through, and
+	// from the state of producers at its start. nil: transaction indexes are taken as they are.
+	Aborted func(s *Segment, each func(Each) error) ([]index.AbortedTxn, error)
 
-	dir atomic.Pointer[string]
+	dir     atomic.Pointer[string]
+	lowered atomic.Int64 // counts the times that a largest timestamp was found to be damaged
 }
+
+// Lowered changes whenever the largest timestamp of a segment is found to be less than it was told before.
+func (e *Env) Lowered() int64 { return e.lowered.Load() }
 
 // Metrics count what segments do; all of them may be read at any time.
 type Metrics struct {
-	IndexesRebuilt atomic.Int64 // indexes found missing or wrong and built again
-	BadBatches     atomic.Int64 // batches that a look-up by time could not decode and passed over
+	IndexesRebuilt    atomic.Int64 // offset and time indexes found missing or wrong and built again
+	TxnIndexesRebuilt atomic.Int64 // transaction indexes found missing or wrong and built again
+	BadBatches        atomic.Int64 // batches that a look-up by time could not decode and passed over
+	Damages           atomic.Int64 // parts of logs found damaged
+	DamagedBytes      atomic.Int64
 }
 
 // SetDir says where the files are, now and after the folder was renamed.
@@ -76,14 +88,29 @@ type Segment struct {
 	refs atomic.Int32
 
 	size     atomic.Int64 // bytes of batches; -1: not known yet
-	verified atomic.Bool  // the indexes were looked over, or were made here
-	trusted  atomic.Bool  // the indexes were made here: entries need no check against the log
-	dirty    atomic.Bool  // changed since the last Flush
-	growing  atomic.Bool  // appended to: its indexes may not be rebuilt under the writer
+	openSize atomic.Int64 // of a growing segment: what was there when it was opened
+	endsOK   atomic.Bool  // the indexes are in order and end where the log does
+	verified atomic.Bool  // the indexes may be used
+	trusted  atomic.Bool  // the indexes were compared as a whole, or made here: entries need no check against the log
+	txnsOK   atomic.Bool  // the transaction index is right
+	openTxn  atomic.Pointer[int64]
+	dirty    atomic.Bool // changed since the last Flush
+	growing  atomic.Bool // appended to
 	present  atomic.Uint32
 	open     atomic.Pointer[files]
 
-	mu       sync.Mutex // guards what follows and the opening, checking and rebuilding of files
+	checkMu   sync.Mutex // one check or rebuild of the indexes at a time; guards what follows
+	compared  bool       // with the log, as a whole
+	txnDoubt  string     // what speaks against the transaction index
+	builtWith int64      // what seen was when the indexes were built
+
+	damageMu sync.Mutex // guards spans and changes of damage
+	damage   atomic.Pointer[damages]
+	seen     atomic.Int64 // counts the damages noted
+	spans    []span
+	proven   atomic.Bool // all of the log is in spans
+
+	mu       sync.Mutex // guards what follows and the opening of files
 	suffix   string     // behind the plain names: "" or ".deleted"
 	doomed   bool       // remove the files with the last reference
 	nameless bool       // another file has taken the .log's name; its descriptor is pinned
@@ -92,9 +119,10 @@ type Segment struct {
 	max      index.TimeEntry // largest batch timestamp and the last offset of the first batch that has it
 	maxKnown bool
 
-	// The writer's.
-	accBytes     int64 // since the last index entry
-	firstTs      int64 // largest timestamp of the first append
+	writeMu      sync.Mutex // guards what follows; a rebuild of the indexes keeps the writer away with it
+	indexedTo    int64      // position behind the last batch that Index was called for
+	accBytes     int64      // since the last index entry
+	firstTs      int64      // largest timestamp of the first append
 	firstTsKnown bool
 	createdMs    int64
 	prealloc     bool // the .log file is longer than its content
@@ -127,10 +155,10 @@ func Open(env *Env, base int64, cfg Config, present Present) *Segment {
 // [Segment.Write].
 func Create(env *Env, base int64, cfg Config) (*Segment, error) {
 	s := newSegment(env, base, cfg)
-	s.verified.Store(true)
-	s.trusted.Store(true)
+	s.believe()
 	s.growing.Store(true)
 	s.dirty.Store(true)
+	s.provenFrom(0)
 	s.maxKnown, s.max = true, index.TimeEntry{Timestamp: -1, Offset: base}
 	s.createdMs = env.Clock().UnixMilli()
 	f := s.files()
@@ -151,6 +179,16 @@ func Create(env *Env, base int64, cfg Config) (*Segment, error) {
 	}
 	s.found(HasTime)
 	return s, nil
+}
+
+// believe says that the indexes were made here.
+func (s *Segment) believe() {
+	s.endsOK.Store(true)
+	s.verified.Store(true)
+	s.trusted.Store(true)
+	s.txnsOK.Store(true)
+	s.compared = true
+	s.builtWith = s.seen.Load()
 }
 
 func (s *Segment) has(p Present) bool { return Present(s.present.Load())&p != 0 }

@@ -1,8 +1,6 @@
 package segment
 
 import (
-	"errors"
-
 	"tidemark/internal/index"
 	"tidemark/record"
 )
@@ -24,7 +22,7 @@ type Way struct {
 }
 
 // Largest is the largest timestamp of the segment's batches in ms, -1 when none is ≥ 0. It is read from the last time
-// index entry once. When that tells of no timestamp in a segment that has batches, the log is asked, also once.
+// index entry once, and the log behind that entry is asked whether it is true.
 func (s *Segment) Largest() (int64, error) {
 	e, err := s.largestEntry()
 	return e.Timestamp, err
@@ -41,22 +39,12 @@ func (s *Segment) largestEntry() (index.TimeEntry, error) {
 }
 
 func (s *Segment) loadLargest() (index.TimeEntry, error) {
-	if err := s.readyTimes(); err != nil {
+	if err := s.readyEnds(); err != nil {
 		return index.TimeEntry{}, err
 	}
-	e, ok, err := s.files().times.Last()
+	e, _, err := s.files().times.Last()
 	if err != nil {
 		return index.TimeEntry{}, err
-	}
-	if !ok {
-		if e, err = s.largestFrom(0, e); err != nil {
-			return index.TimeEntry{}, err
-		}
-		if e.Timestamp >= 0 && !s.trusted.Load() {
-			if err := s.rebuild("an empty time index beside a log with timestamps"); err != nil {
-				return index.TimeEntry{}, err
-			}
-		}
 	}
 	s.maxMu.Lock()
 	defer s.maxMu.Unlock()
@@ -88,7 +76,7 @@ func (s *Segment) OffsetForTime(ts, from, end int64, way *Way) (Found, bool, err
 	if err := s.ready(); err != nil {
 		return Found{}, false, err
 	}
-	te, _, err := s.files().times.Lookup(ts)
+	te, err := s.lookupTime(ts, end)
 	if err != nil {
 		return Found{}, false, err
 	}
@@ -108,9 +96,44 @@ func (s *Segment) OffsetForTime(ts, from, end int64, way *Way) (Found, bool, err
 	return found, ok, err
 }
 
+// lookupTime finds the last time index entry that is not above ts. An index that was not compared as a whole is
+// doubted: the batch that the entry is of must have its timestamp.
+func (s *Segment) lookupTime(ts, end int64) (index.TimeEntry, error) {
+	e, ok, err := s.files().times.Lookup(ts)
+	if err != nil || !ok || s.trusted.Load() {
+		return e, err
+	}
+	var sc scanner
+	_, more, err := s.scanFor(&sc, e.Offset, end)
+	if err != nil {
+		return e, err
+	}
+	for more && sc.h.LastOffset < e.Offset {
+		more = sc.next()
+	}
+	wrong, failed := more && sc.h.MaxTimestamp != e.Timestamp, notDamage(sc.Err())
+	sc.close()
+	if failed != nil || !wrong {
+		return e, failed
+	}
+	if err := s.rebuild("a time index entry is of no batch"); err != nil {
+		return e, err
+	}
+	e, _, err = s.files().times.Lookup(ts)
+	return e, err
+}
+
 func (s *Segment) firstAtLeast(sc *scanner, more bool, ts, from int64) (f Found, ok bool, decoded int, err error) {
 	for ; more; more = sc.next() {
 		if sc.h.MaxTimestamp < ts || sc.h.LastOffset < from {
+			continue
+		}
+		good, err := s.intact(sc)
+		if err != nil {
+			return f, false, decoded, err
+		}
+		if !good {
+			sc.refuse("wrong checksum")
 			continue
 		}
 		decoded++
@@ -131,7 +154,7 @@ func (s *Segment) firstRecord(sc *scanner, want func(offset, timestamp int64) bo
 	if err != nil {
 		return Found{}, false, err
 	}
-	it, err := record.NewIterator(entry, record.IterOptions{SkipKV: true})
+	it, err := record.NewIterator(entry, record.IterOptions{SkipKV: true, MaxBytes: s.env.MaxDecompressedBytes})
 	if err == nil {
 		defer it.Close()
 		for it.Next() {
@@ -155,40 +178,64 @@ func (s *Segment) firstRecord(sc *scanner, want func(offset, timestamp int64) bo
 // Kafka: a log start offset behind it does not matter. Batches of magic 0 have no timestamps, so a segment of them
 // has no such record.
 func (s *Segment) MaxTimestamp(end int64) (Found, bool, error) {
+	for {
+		f, ok, damaged, err := s.findLargest(end)
+		if !damaged || err != nil {
+			return f, ok, err
+		}
+		if err := s.rebuild("the batch with the largest timestamp is damaged"); err != nil {
+			return Found{}, false, err
+		}
+	}
+}
+
+// findLargest finds the first batch with the largest timestamp. damaged says that the indexes know of damaged batches
+// whose timestamp it may be.
+func (s *Segment) findLargest(end int64) (f Found, ok, damaged bool, err error) {
+	if err := s.ready(); err != nil {
+		return f, false, false, err
+	}
+	if s.staleMax() {
+		return f, false, true, nil
+	}
 	largest, err := s.largestEntry()
 	if err != nil {
-		return Found{}, false, err
+		return f, false, false, err
 	}
 	var sc scanner
 	_, more, err := s.scanFor(&sc, largest.Offset, end)
 	if err != nil {
-		return Found{}, false, err
+		return f, false, false, err
 	}
 	defer sc.close()
 	for ; more; more = sc.next() {
 		if sc.h.MaxTimestamp != largest.Timestamp {
 			continue
 		}
-		if sc.h.Magic == 0 {
-			return Found{}, false, nil
+		good, err := s.intact(&sc)
+		if err != nil {
+			return f, false, false, err
 		}
-		return s.firstRecord(&sc, func(_, timestamp int64) bool { return timestamp == largest.Timestamp })
+		if !good {
+			sc.refuse("wrong checksum")
+			continue
+		}
+		if sc.h.Magic == 0 {
+			return f, false, false, nil
+		}
+		f, ok, err = s.firstRecord(&sc, func(_, timestamp int64) bool { return timestamp == largest.Timestamp })
+		return f, ok, false, err
 	}
-	return Found{}, false, notDamage(sc.Err())
+	return f, false, s.staleMax(), notDamage(sc.Err())
 }
 
-// readyTimes makes sure that the time index is there and in order.
-func (s *Segment) readyTimes() error {
-	if s.verified.Load() {
-		return nil
+// staleMax reports whether damage was found that the indexes do not take into account.
+func (s *Segment) staleMax() bool {
+	known := s.seen.Load()
+	if known == 0 {
+		return false
 	}
-	if !s.has(HasTime) {
-		return s.ready()
-	}
-	err := s.checkTimes()
-	var damaged *index.CorruptError
-	if errors.As(err, &damaged) {
-		return s.rebuild(damaged.Reason)
-	}
-	return err
+	s.checkMu.Lock()
+	defer s.checkMu.Unlock()
+	return s.builtWith < known
 }

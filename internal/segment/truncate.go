@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"tidemark/internal/index"
 	"tidemark/record"
@@ -33,6 +34,10 @@ func (s *Segment) CutPosition(offset, end int64) (int64, error) {
 // Truncate cuts the log to pos, which [Segment.CutPosition] gave for offset, and makes the segment fit for appends
 // again. Only readers that know where the log will end may be at work: see [Segment.Replace].
 func (s *Segment) Truncate(offset, pos int64) error {
+	s.checkMu.Lock()
+	defer s.checkMu.Unlock()
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
 	if err := s.truncateIndexes(offset); err != nil {
 		return fmt.Errorf("truncate segment %020d: %w", s.base, err)
 	}
@@ -40,6 +45,7 @@ func (s *Segment) Truncate(offset, pos int64) error {
 		return err
 	}
 	s.prealloc = false
+	s.openSize.Store(min(s.openSize.Load(), pos))
 	return s.restart(pos)
 }
 
@@ -70,7 +76,8 @@ func (s *Segment) restart(size int64) error {
 	if size == 0 {
 		s.createdMs, s.firstTsKnown = s.env.Clock().UnixMilli(), false
 	}
-	s.accBytes = 0
+	s.accBytes, s.indexedTo = 0, size
+	s.provenFrom(size)
 	last, _, err := s.files().times.Last()
 	if err != nil {
 		return err
@@ -90,6 +97,9 @@ func (s *Segment) restart(size int64) error {
 func (s *Segment) setMax(e index.TimeEntry) {
 	s.maxMu.Lock()
 	defer s.maxMu.Unlock()
+	if s.maxKnown && e.Timestamp < s.max.Timestamp {
+		s.env.lowered.Add(1)
+	}
 	s.max, s.maxKnown = e, true
 }
 
@@ -97,6 +107,8 @@ func (s *Segment) setMax(e index.TimeEntry) {
 // segment's names, and returns the new segment, fit for appends. Readers of the old one keep its file until they
 // release it; the caller drops its reference. The old indexes may be read no more.
 func (s *Segment) Replace(offset, pos int64) (*Segment, error) {
+	s.checkMu.Lock()
+	defer s.checkMu.Unlock()
 	f := s.files()
 	name := f.log.Name()
 	if err := s.copyLog(name+TemporarySuffix, pos); err != nil {
@@ -115,13 +127,31 @@ func (s *Segment) Replace(offset, pos int64) (*Segment, error) {
 		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
 	}
 	fresh := Open(s.env, s.base, s.cfg, Present(s.present.Load()))
-	fresh.verified.Store(s.verified.Load())
-	fresh.trusted.Store(s.trusted.Load())
-	fresh.size.Store(pos)
+	fresh.inherit(s, pos)
 	if err := fresh.truncateIndexes(offset); err != nil {
 		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
 	}
 	return fresh, fresh.restart(pos)
+}
+
+// inherit takes over what is known of the first size bytes of a segment.
+func (s *Segment) inherit(old *Segment, size int64) {
+	s.endsOK.Store(old.endsOK.Load())
+	s.verified.Store(old.verified.Load())
+	s.trusted.Store(old.trusted.Load())
+	s.txnsOK.Store(old.txnsOK.Load())
+	s.compared, s.txnDoubt, s.builtWith = old.compared, old.txnDoubt, old.builtWith
+	s.size.Store(size)
+	s.openSize.Store(min(old.openSize.Load(), size))
+	list := slices.Clone(old.damaged())
+	s.damage.Store(&list)
+	s.dropDamage(size)
+	old.damageMu.Lock()
+	spans := slices.Clone(old.spans)
+	old.damageMu.Unlock()
+	for _, one := range spans {
+		s.noteProven(one.from, min(one.to, size))
+	}
 }
 
 func (s *Segment) replaced() bool {

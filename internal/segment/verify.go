@@ -4,66 +4,193 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 
 	"tidemark/internal/index"
+	"tidemark/record"
 )
 
-// deepCheckBytes bounds the index files that are read whole at their first use. Of a larger one the ends are looked
-// at; its entries are compared with the log as they are used.
-const deepCheckBytes = 64 << 10
+// What the first use of a segment costs at most, when nothing vouches for it.
+const (
+	// fullCheckBytes bounds the segments whose headers are all read and compared with the indexes. Of a larger one the
+	// ends are looked at; its entries are compared with the log as they are used.
+	fullCheckBytes = 64 << 20
+	// deepCheckBytes bounds the index files that are then read whole.
+	deepCheckBytes = 64 << 10
+)
 
-// ready makes sure, once, that the offset and time index of a segment that was there at the start are present and in
-// order, and rebuilds both when one is not.
+// ready makes sure, once, that the offset and time index of a segment that was there at the start are right, and
+// rebuilds both when one is not.
 func (s *Segment) ready() error {
 	if s.verified.Load() {
 		return nil
 	}
-	reason := ""
-	if !s.has(HasIndex) {
-		reason = "the offset index is missing"
-	} else if !s.has(HasTime) {
-		reason = "the time index is missing"
-	} else if err := errors.Join(s.checkOffsets(), s.checkTimes()); err != nil {
-		var damaged *index.CorruptError
-		if !errors.As(err, &damaged) && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		reason = err.Error()
-	}
-	if reason != "" {
-		return s.rebuild(reason)
-	}
-	s.verified.Store(true)
-	return s.checkTail()
+	s.checkMu.Lock()
+	defer s.checkMu.Unlock()
+	return s.readyLocked(fullCheckBytes)
 }
 
-// checkTail looks at the last index interval of a segment that was there at the start. Bytes behind its last batch,
-// which no reader could get past, count no longer as a part of the segment. The file keeps them.
-func (s *Segment) checkTail() error {
-	size, err := s.Size()
+// readyTxns makes sure that the transaction index tells of every aborted transaction that ends in the segment.
+func (s *Segment) readyTxns() error {
+	if s.txnsOK.Load() {
+		return nil
+	}
+	s.checkMu.Lock()
+	defer s.checkMu.Unlock()
+	if s.txnsOK.Load() {
+		return nil
+	}
+	return s.readyLocked(math.MaxInt64)
+}
+
+// readyLocked compares a segment of at most so many bytes with its indexes. The caller holds checkMu.
+func (s *Segment) readyLocked(most int64) error {
+	if err := s.readyEndsLocked(); err != nil {
+		return err
+	}
+	size, err := s.foundSize()
 	if err != nil {
 		return err
 	}
-	_, pos, damage, err := s.End(size)
-	if err != nil || damage == nil {
+	if !s.compared && size <= most {
+		reason, err := s.compare(size)
+		if err != nil {
+			return err
+		}
+		if reason != "" {
+			return s.rebuildLocked(reason)
+		}
+		if err := s.settleTxns(); err != nil {
+			return err
+		}
+		s.compared = true
+		s.trusted.Store(true)
+	}
+	s.verified.Store(true)
+	return nil
+}
+
+// settleTxns rebuilds the transaction index when the batches, all of which were looked at, speak against it.
+func (s *Segment) settleTxns() error {
+	if s.txnDoubt != "" {
+		if err := s.rebuildTxns(s.txnDoubt); err != nil {
+			return fmt.Errorf("rebuild transaction index of segment %020d: %w", s.base, err)
+		}
+		s.txnDoubt = ""
+	}
+	s.txnsOK.Store(true)
+	return nil
+}
+
+// foundSize is the length of what was there at the start.
+func (s *Segment) foundSize() (int64, error) {
+	if s.growing.Load() {
+		return s.openSize.Load(), nil
+	}
+	return s.Size()
+}
+
+// readyEnds makes sure that the indexes are in order and end where the log does.
+func (s *Segment) readyEnds() error {
+	if s.endsOK.Load() {
+		return nil
+	}
+	s.checkMu.Lock()
+	defer s.checkMu.Unlock()
+	return s.readyEndsLocked()
+}
+
+func (s *Segment) readyEndsLocked() error {
+	if s.endsOK.Load() {
+		return nil
+	}
+	reason, err := s.checkEnds()
+	if err != nil {
 		return err
 	}
-	s.env.Logger.Error("a segment ends with bytes that are no batch; readers go on behind it", "error", damage)
-	s.size.CompareAndSwap(size, pos)
+	if reason != "" {
+		return s.rebuildLocked(reason)
+	}
+	s.endsOK.Store(true)
 	return nil
+}
+
+// checkEnds says what is wrong with the indexes, at a glance; "" for nothing.
+func (s *Segment) checkEnds() (string, error) {
+	if !s.has(HasIndex) {
+		return "the offset index is missing", nil
+	}
+	if !s.has(HasTime) {
+		return "the time index is missing", nil
+	}
+	if err := errors.Join(s.checkOffsets(), s.checkTimes()); err != nil {
+		if errors.As(err, new(*index.CorruptError)) || errors.Is(err, fs.ErrNotExist) {
+			return err.Error(), nil
+		}
+		return "", err
+	}
+	size, err := s.Size()
+	if err != nil {
+		return "", err
+	}
+	e, ok, err := s.files().offsets.Last()
+	if err != nil {
+		return "", err
+	}
+	if !ok && size > fullCheckBytes {
+		return "the offset index is empty", nil
+	}
+	if ok {
+		h, err := s.headerAt(e.Pos, size)
+		if notDamage(err) != nil && !errors.Is(err, record.ErrShort) {
+			return "", err
+		}
+		if err != nil || h.LastOffset > e.Offset || h.LastOffset < s.base {
+			return fmt.Sprintf("the last offset index entry (%d, %d) points at no batch of that offset", e.Offset, e.Pos), nil
+		}
+	}
+	return s.checkLargest(size)
+}
+
+// checkLargest compares the last time index entry with its batch and with all that lie behind.
+func (s *Segment) checkLargest(size int64) (string, error) {
+	f := s.files()
+	last, ok, err := f.times.Last()
+	if err != nil {
+		return "", err
+	}
+	at, _, err := f.offsets.Lookup(last.Offset)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		at.Pos = 0
+	}
+	sc := s.scanWith(at.Pos, size, walk{tail: true})
+	defer sc.close()
+	for met := !ok; sc.next(); {
+		switch {
+		case !met && sc.h.LastOffset < last.Offset:
+			continue
+		case !met:
+			met = true
+			if sc.h.MaxTimestamp != last.Timestamp {
+				return fmt.Sprintf("the last time index entry (%d, %d) is of no batch", last.Timestamp, last.Offset), nil
+			}
+		case sc.h.MaxTimestamp > last.Timestamp:
+			return fmt.Sprintf("timestamp %d lies behind the last time index entry (%d, %d)",
+				sc.h.MaxTimestamp, last.Timestamp, last.Offset), nil
+		}
+	}
+	if ok && sc.batches == 0 {
+		return "the last time index entry lies behind the log", nil
+	}
+	return "", notDamage(sc.Err())
 }
 
 // Distrust has the indexes rebuilt at their first use. It is for a segment that was ended just before a power loss: the
 // closing time index entry may not have reached the disk.
 func (s *Segment) Distrust() { s.present.And(^uint32(HasTime)) }
-
-// ReadableSize is Size without the bytes at the end that are no batch. It looks the segment over at its first use.
-func (s *Segment) ReadableSize() (int64, error) {
-	if err := s.ready(); err != nil {
-		return 0, err
-	}
-	return s.Size()
-}
 
 func (s *Segment) checkOffsets() error {
 	f := s.files()
@@ -72,10 +199,15 @@ func (s *Segment) checkOffsets() error {
 		return err
 	}
 	n, err := f.offsets.Len()
-	if err != nil || n*index.OffsetEntrySize > deepCheckBytes {
+	if err != nil {
 		return err
 	}
-	return tolerate(f.offsets.Check(index.CheckOptions{LogSizeBytes: size}))
+	if n*index.OffsetEntrySize <= deepCheckBytes {
+		return tolerate(f.offsets.Check(index.CheckOptions{LogSizeBytes: size}))
+	}
+	return checkRise(n, f.offsets.Name(), f.offsets.Entry, func(a, b index.OffsetEntry) bool {
+		return b.Offset > a.Offset && b.Pos > a.Pos && b.Pos < size
+	})
 }
 
 func (s *Segment) checkTimes() error {
@@ -87,25 +219,25 @@ func (s *Segment) checkTimes() error {
 	if n*index.TimeEntrySize <= deepCheckBytes {
 		return tolerate(f.times.Check(index.CheckOptions{}))
 	}
-	return s.checkTimeEnds(n)
+	return checkRise(n, f.times.Name(), f.times.Entry, func(a, b index.TimeEntry) bool {
+		return b.Timestamp > a.Timestamp && b.Offset >= a.Offset
+	})
 }
 
-// checkTimeEnds looks whether the last entries of a large time index rise, and lie above the first.
-func (s *Segment) checkTimeEnds(n int) error {
-	times := s.files().times
-	prev, err := times.Entry(0)
+// checkRise looks whether the last entries of a large index rise, and lie above the first.
+func checkRise[E any](n int, name string, entry func(int) (E, error), rises func(a, b E) bool) error {
+	prev, err := entry(0)
 	if err != nil {
 		return err
 	}
 	for i := n - 16; i < n; i++ {
-		e, err := times.Entry(i)
+		e, err := entry(i)
 		if err != nil {
 			return err
 		}
-		if e.Timestamp <= prev.Timestamp || e.Offset < prev.Offset {
+		if !rises(prev, e) {
 			return &index.CorruptError{
-				Name: times.Name(), Entry: int64(i), Kind: index.NotIncreasing,
-				Reason: fmt.Sprintf("(%d, %d) after (%d, %d)", e.Timestamp, e.Offset, prev.Timestamp, prev.Offset),
+				Name: name, Entry: int64(i), Kind: index.NotIncreasing, Reason: fmt.Sprintf("%v after %v", e, prev),
 			}
 		}
 		prev = e
@@ -122,102 +254,17 @@ func tolerate(err error) error {
 	return err
 }
 
-// rebuild makes the offset and time index anew from the batch headers, up to the first bytes that are no batch. The
-// log is not changed.
-func (s *Segment) rebuild(reason string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.trusted.Load() { // somebody else was faster
-		return nil
-	}
-	s.env.Metrics.IndexesRebuilt.Add(1)
-	s.env.Logger.Warn("rebuild indexes of a segment", "segment", s.filesLocked().log.Name(), "reason", reason)
-	size := s.size.Load()
-	if size < 0 {
-		var err error
-		if size, err = s.filesLocked().log.Size(); err != nil {
-			return fmt.Errorf("rebuild indexes of segment %020d: %w", s.base, err)
-		}
-		s.size.Store(size)
-	}
-	b, err := s.startBuild()
-	if err != nil {
-		return fmt.Errorf("rebuild indexes of segment %020d: %w", s.base, err)
-	}
-	sc := s.scan(0, size)
-	defer sc.close()
-	for sc.next() && s.CanHold(sc.h.LastOffset) {
-		if err := b.add(BatchOf(sc.h, sc.Pos())); err != nil {
-			return fmt.Errorf("rebuild indexes of segment %020d: %w", s.base, err)
-		}
-	}
-	if err := notDamage(sc.Err()); err != nil {
-		return fmt.Errorf("rebuild indexes of segment %020d: %w", s.base, err)
-	}
-	if err := b.finish(); err != nil {
-		return fmt.Errorf("rebuild indexes of segment %020d: %w", s.base, err)
-	}
-	s.verified.Store(true)
-	s.trusted.Store(true)
-	if sc.Err() != nil {
-		s.env.Logger.Error("a segment ends with bytes that are no batch; readers go on behind it", "error", sc.Err())
-		s.size.Store(sc.End())
-	}
-	return nil
-}
+// TxnsReady reports whether the transaction index is known to be right.
+func (s *Segment) TxnsReady() bool { return s.txnsOK.Load() }
 
-// build makes the indexes anew, batch by batch.
-type build struct {
-	s       *Segment
-	f       *files
-	max     index.TimeEntry
-	lastPos int64 // of the last batch that got an entry
-	full    bool
-}
+// SetOpenTxn keeps what [Segment.OpenTxn] returns.
+func (s *Segment) SetOpenTxn(first int64) { s.openTxn.Store(&first) }
 
-func (s *Segment) startBuild() (*build, error) {
-	f := s.filesLocked()
-	s.dirty.Store(true)
-	s.found(HasIndex | HasTime)
-	if err := f.offsets.Reset(); err != nil {
-		return nil, err
+// OpenTxn is the first offset of the oldest transaction that was open at the start of the segment, as the log has
+// found out; false before that.
+func (s *Segment) OpenTxn() (first int64, known bool) {
+	if p := s.openTxn.Load(); p != nil {
+		return *p, true
 	}
-	if err := f.times.Reset(); err != nil {
-		return nil, err
-	}
-	return &build{s: s, f: f, max: index.TimeEntry{Timestamp: -1, Offset: s.base}}, nil
-}
-
-func (b *build) add(batch Batch) error {
-	if batch.MaxTimestamp > b.max.Timestamp {
-		b.max = index.TimeEntry{Timestamp: batch.MaxTimestamp, Offset: batch.LastOffset}
-	}
-	if batch.Pos-b.lastPos <= b.s.cfg.IndexIntervalBytes || b.full {
-		return nil
-	}
-	err := b.f.offsets.Append(batch.LastOffset, batch.Pos)
-	if err == nil {
-		_, err = b.f.times.Append(b.max.Timestamp, b.max.Offset, false)
-		b.lastPos = batch.Pos
-	}
-	if errors.Is(err, index.ErrFull) { // segment.index.bytes was larger once: look-ups scan the rest
-		b.full, err = true, nil
-	}
-	return err
-}
-
-func (b *build) finish() error {
-	if _, err := b.f.times.Append(b.max.Timestamp, b.max.Offset, true); err != nil && !errors.Is(err, index.ErrFull) {
-		return err
-	}
-	if err := b.f.offsets.Trim(); err != nil {
-		return err
-	}
-	if err := b.f.times.Trim(); err != nil {
-		return err
-	}
-	b.s.maxMu.Lock()
-	b.s.max, b.s.maxKnown = b.max, true
-	b.s.maxMu.Unlock()
-	return nil
+	return 0, false
 }
