@@ -206,6 +206,21 @@ func (c *Client) listOffsets(t testing.TB, queries map[string]map[int32]int64) m
 	return out
 }
 
+// ForTime is a look-up by time at an isolation level, and its error code.
+func (c *Client) ForTime(t testing.TB, topic string, partition int32, ts int64, isolation int8) (Found, int16) {
+	t.Helper()
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.ReplicaID, req.IsolationLevel = -1, isolation
+	rt := kmsg.NewListOffsetsRequestTopic()
+	rt.Topic = topic
+	rp := kmsg.NewListOffsetsRequestTopicPartition()
+	rp.Partition, rp.Timestamp, rp.CurrentLeaderEpoch = partition, ts, -1
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	p := Ask[*kmsg.ListOffsetsResponse](t, c, req).Topics[0].Partitions[0]
+	return Found{p.Offset, p.Timestamp, p.LeaderEpoch}, p.ErrorCode
+}
+
 // EndOffset is the log end offset of a partition that has no open transaction.
 func (c *Client) EndOffset(t testing.TB, topic string, partition int32) int64 {
 	t.Helper()
