@@ -104,8 +104,8 @@ func (b *bank) client(opts ...kgo.Opt) *kgo.Client {
 }
 
 func (b *bank) producer(id string) *kgo.Client {
-	return b.client(kgo.TransactionalID(id), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.TransactionTimeout(30*time.Second))
+	return b.client(kgo.TransactionalID(id), kgo.DefaultProduceTopic(topic),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionTimeout(30*time.Second))
 }
 
 // teller transfers until ctx ends. Now and then it is killed in the middle, and another takes its place.
