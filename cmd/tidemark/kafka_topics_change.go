@@ -12,12 +12,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/cmd/internal/cli"
+	"tidemark/internal/config"
 )
 
 const (
 	topicRequestTimeoutMs = 30000
 	topicExists           = 36 // error code TOPIC_ALREADY_EXISTS
-	invalidConfig         = 40 // error code INVALID_CONFIG
 )
 
 func (c *topicsCommand) createTopic(ctx context.Context) error {
@@ -50,20 +50,27 @@ func (c *topicsCommand) createTopic(ctx context.Context) error {
 			return nil
 		}
 		if f := cli.APIFailure(t.ErrorCode, t.ErrorMessage); f != nil {
-			return configFailure(f)
+			return f
 		}
 	}
 	_, err = fmt.Fprintln(c.env.Stdout, "Created topic "+topic.Topic+".")
 	return err
 }
 
-// configFailure names a broken setting as Kafka's tool does, which checks the values
-// before it asks the broker.
-func configFailure(f *cli.Failure) *cli.Failure {
-	if f.Code == invalidConfig && strings.HasPrefix(f.Message, "Invalid value ") {
-		f.Class = "org.apache.kafka.common.config.ConfigException"
+// checkTopicConfigs refuses what no broker would take, before one is asked, with the exceptions of Kafka's tool.
+func checkTopicConfigs(configs []kmsg.CreateTopicsRequestTopicConfig) error {
+	texts := make(map[string]string, len(configs))
+	for _, entry := range configs {
+		texts[entry.Name] = *entry.Value
 	}
-	return f
+	err := config.CheckTopicConfigs(texts)
+	switch {
+	case err == nil:
+		return nil
+	case strings.HasPrefix(err.Error(), "Invalid value "):
+		return cli.Fail("org.apache.kafka.common.config.ConfigException", "%v", err)
+	}
+	return cli.Fail(classInvalidConfig, "%v", err)
 }
 
 // newTopic is the topic that the options describe; −1 stands for the broker's default.
@@ -97,8 +104,10 @@ func (c *topicsCommand) newTopic() (kmsg.CreateTopicsRequestTopic, error) {
 		one.Partition, one.Replicas = int32(i), brokers
 		topic.ReplicaAssignment = append(topic.ReplicaAssignment, one)
 	}
-	topic.Configs, err = c.topicConfigs()
-	return topic, err
+	if topic.Configs, err = c.topicConfigs(); err != nil {
+		return topic, err
+	}
+	return topic, checkTopicConfigs(topic.Configs)
 }
 
 var equalsSign = regexp.MustCompile(`\s*=\s*`)

@@ -92,19 +92,46 @@ func utf16Len(s string) int {
 	return n
 }
 
-func (n *Node) checkTopic(configs, old map[string]string) error {
+// CheckTopicConfigs checks the configs of a topic as a client can: without the settings of a broker, so with Kafka's
+// defaults for what is not given. The error is an [*Error] of [ErrInvalidConfig].
+func CheckTopicConfigs(configs map[string]string) error {
+	if err := checkTopicNames(configs); err != nil {
+		return err
+	}
+	values, err := parseAll(topicDefinitions, configs)
+	if err != nil {
+		return err
+	}
+	return checkCompactionLags(values)
+}
+
+func checkTopicNames(configs map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
 		if topicDefinitions.Lookup(name) == nil {
 			return invalidConfig("Unknown topic config name: %s", name)
 		}
 	}
+	return nil
+}
+
+func checkCompactionLags(values map[string]value) error {
+	if low, high := values["min.compaction.lag.ms"].i, values["max.compaction.lag.ms"].i; low > high {
+		return invalidConfig("conflict topic config setting min.compaction.lag.ms (%d) > max.compaction.lag.ms (%d)",
+			low, high)
+	}
+	return nil
+}
+
+func (n *Node) checkTopic(configs, old map[string]string) error {
+	if err := checkTopicNames(configs); err != nil {
+		return err
+	}
 	values, err := n.topicValues(configs)
 	if err != nil {
 		return err
 	}
-	if low, high := values["min.compaction.lag.ms"].i, values["max.compaction.lag.ms"].i; low > high {
-		return invalidConfig("conflict topic config setting min.compaction.lag.ms (%d) > max.compaction.lag.ms (%d)",
-			low, high)
+	if err := checkCompactionLags(values); err != nil {
+		return err
 	}
 	if values["remote.storage.enable"].b {
 		return n.checkRemoteTopic(values)
