@@ -77,7 +77,7 @@ func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprintf("records=%d", n), func(b *testing.B) {
 			l, _ := benchLog(b, 1)
-			defer l.Abandon()
+			defer func() { _ = l.Abandon() }()
 			l.UpdateConfig(DefaultConfig())
 			batch := benchBatch(n, 100)
 			sent := make(record.Batch, len(batch))

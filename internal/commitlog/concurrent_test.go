@@ -13,8 +13,8 @@ import (
 	"tidemark/vfs"
 )
 
-// TestReadersBesideChanges reads and looks up while the log is appended to, rolled, truncated, trimmed and flushed. Every
-// record carries its offset in its value, unless a truncation put another one there: then its timestamp tells the turn.
+// TestReadersBesideChanges reads and looks up while the log is appended to, rolled, truncated, trimmed and flushed.
+// Every record carries its offset in its value, unless a truncation put another one there: its timestamp tells the turn.
 func TestReadersBesideChanges(t *testing.T) {
 	mem := vfs.NewMem()
 	must(t, mem.MkdirAll(worldDir, 0o755))

@@ -44,7 +44,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Abandon()
+		defer func() { _ = l.Abandon() }()
 		l.UpdateHighWatermark(l.EndOffset())
 		lookAround(t, l)
 		checkKept(t, mem, data)

@@ -9,7 +9,8 @@ import (
 func TestLegacyOffsets(t *testing.T) {
 	hundreds := []LegacySegment{{0, 1000, 10}, {100, 2000, 10}, {200, 3000, 10}}
 	query := func(change func(*LegacyQuery)) LegacyQuery {
-		q := LegacyQuery{Segments: hundreds, LogEnd: 300, NowMs: 9000, Timestamp: LatestTimestamp, Max: 10, HighWatermark: 300}
+		q := LegacyQuery{Segments: hundreds, LogEnd: 300, NowMs: 9000, Timestamp: LatestTimestamp, Max: 10,
+			HighWatermark: 300}
 		change(&q)
 		return q
 	}

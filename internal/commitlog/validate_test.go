@@ -81,6 +81,9 @@ func invalidRecord(text string) *AppendError {
 	return &AppendError{Reason: ErrInvalidRecord, Text: text}
 }
 
+func compacted(c *Config)  { c.CleanupPolicy = CleanupCompact }
+func appendTime(c *Config) { c.MessageTimestampType = record.LogAppendTime }
+
 // refusal is a batch that a leader refuses.
 type refusal struct {
 	name  string
@@ -124,7 +127,7 @@ func refusedRecords() []refusal {
 		{"header key", nil, body("\x12\x00\x00\x00\x02k\x02v\x02\x01"),
 			invalidRecord("Invalid negative header key size -1")},
 		{"not gzip", nil, with(kv(0, k), put16(21, 1)), &AppendError{Reason: ErrUndecodable}},
-		{"compacted without key", func(c *Config) { c.CleanupPolicy = CleanupCompact }, kv(0, nil, []byte{}, nil, nil, nil), &AppendError{
+		{"compacted without key", compacted, kv(0, nil, []byte{}, nil, nil, nil), &AppendError{
 			Reason: ErrInvalidRecord, OnWire: true,
 			Text: "One or more records have been rejected due to 4 record errors in total, and only showing the first " +
 				"three errors at most: [" + noKey(0) + ", " + noKey(2) + ", " + noKey(3) + "]",
@@ -154,11 +157,11 @@ func refusedTimes() []refusal {
 			RecordErrors: []RecordError{{0, "Timestamp 1796010835803 of message with offset 0 is out of range. " +
 				"The timestamp should be within [-9223370240847540005, 1796010835802]"}},
 		}},
-		{"timestamp type", func(c *Config) { c.MessageTimestampType = record.LogAppendTime }, with(kv(0, k), put16(21, 8)), &AppendError{
+		{"timestamp type", appendTime, with(kv(0, k), put16(21, 8)), &AppendError{
 			Reason: ErrInvalidTimestamp, OnWire: true,
 			Text: "One or more records have been rejected due to invalid timestamp",
-			RecordErrors: []RecordError{{0, "Invalid timestamp type in message DefaultRecord(offset=0, timestamp=1796007235802, " +
-				"key=1 bytes, value=1 bytes). Producer should not set timestamp type to LogAppendTime."}},
+			RecordErrors: []RecordError{{0, "Invalid timestamp type in message DefaultRecord(offset=0, " +
+				"timestamp=1796007235802, key=1 bytes, value=1 bytes). Producer should not set timestamp type to LogAppendTime."}},
 		}},
 		{"timestamp type without timestamp", nil, with(at(0, -1), put16(21, 8)), &AppendError{
 			Reason: ErrInvalidTimestamp, OnWire: true,
@@ -176,8 +179,9 @@ func refusedSizes() []refusal {
 		{"too large", func(c *Config) { c.MaxMessageBytes = 50 }, kv(0, k), &AppendError{Reason: ErrMessageTooLarge,
 			Text: "The record batch size in the append to T-0 is 70 bytes which exceeds the maximum configured value of 50)."}},
 		{"rebuilt too large", func(c *Config) { c.CompressionType, c.MaxMessageBytes = CompressionUncompressed, 200 },
-			compressible(), &AppendError{Reason: ErrMessageTooLarge, Text: "Message batch size is 1441 bytes in append topartition T-0 " +
-				"which exceeds the maximum configured size of 200."}},
+			compressible(), &AppendError{Reason: ErrMessageTooLarge,
+				Text: "Message batch size is 1441 bytes in append topartition T-0 " +
+					"which exceeds the maximum configured size of 200."}},
 		{"larger than a segment", func(c *Config) { c.SegmentBytes = 60 }, kv(0, k), &AppendError{
 			Reason: ErrRecordListTooLarge, Text: "Message batch size is 70 bytes in append to partition T-0, " +
 				"which exceeds the maximum configured segment size of 60."}},
@@ -274,7 +278,7 @@ func acceptedAsIs() []acceptance {
 		}},
 		{"producer -1 with a sequence", nil, with(kv(0, k), put32(53, 7)), sameBody},
 		{"producer without epoch", nil, with(kv(0, k), func(b record.Batch) { put64(43, 5)(b); put32(53, 0)(b) }), sameBody},
-		{"empty key on a compacted topic", func(c *Config) { c.CleanupPolicy = CleanupCompact }, kv(0, []byte{}), sameBody},
+		{"empty key on a compacted topic", compacted, kv(0, []byte{}), sameBody},
 	}
 }
 
@@ -300,7 +304,7 @@ func acceptedTimes() []acceptance {
 					t.Errorf("attributes %#x", stored.Attributes())
 				}
 			}},
-		{"append time", func(c *Config) { c.MessageTimestampType = record.LogAppendTime }, at(0, 5, 6), func(t *testing.T, _, stored record.Batch) {
+		{"append time", appendTime, at(0, 5, 6), func(t *testing.T, _, stored record.Batch) {
 			if stored.MaxTimestamp() != nowMs || stored.BaseTimestamp() != 5 || stored.TimestampType() != record.LogAppendTime {
 				t.Errorf("stored %+v", stored.Header())
 			}

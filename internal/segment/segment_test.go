@@ -157,7 +157,7 @@ func TestWorkedExamples(t *testing.T) {
 	}
 }
 
-// TestSmallIndexesRoll is Kafka's answer to segment.index.bytes=60: the time index, with a slot kept free, is full first.
+// TestSmallIndexesRoll is Kafka's answer to segment.index.bytes=60: the time index, one slot kept free, is full first.
 func TestSmallIndexesRoll(t *testing.T) {
 	s, err := Create(testEnv(t), 0, Config{IndexIntervalBytes: 0, MaxIndexBytes: 60})
 	if err != nil {
@@ -165,7 +165,8 @@ func TestSmallIndexesRoll(t *testing.T) {
 	}
 	defer s.Release()
 	for i := range int64(6) {
-		roll, err := s.ShouldRoll(Roll{SizeBytes: 100, MaxTimestamp: i, LastOffset: i, SegmentBytes: 1 << 20, SegmentMs: 1 << 40})
+		roll, err := s.ShouldRoll(Roll{SizeBytes: 100, MaxTimestamp: i, LastOffset: i, SegmentBytes: 1 << 20,
+			SegmentMs: 1 << 40})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,12 +194,15 @@ func TestShouldRoll(t *testing.T) {
 		roll Roll
 		want bool
 	}{
-		{"fits exactly", Roll{SizeBytes: 924, SegmentBytes: 1024, MaxTimestamp: 1000, LastOffset: 1, SegmentMs: 60000}, false},
-		{"a byte too many", Roll{SizeBytes: 925, SegmentBytes: 1024, MaxTimestamp: 1000, LastOffset: 1, SegmentMs: 60000}, true},
+		{"fits exactly", Roll{SizeBytes: 924, SegmentBytes: 1024, MaxTimestamp: 1000, LastOffset: 1, SegmentMs: 60000},
+			false},
+		{"a byte too many", Roll{SizeBytes: 925, SegmentBytes: 1024, MaxTimestamp: 1000, LastOffset: 1, SegmentMs: 60000},
+			true},
 		{"old exactly", Roll{SegmentBytes: 1024, MaxTimestamp: 61000, LastOffset: 1, SegmentMs: 60000}, false},
 		{"too old", Roll{SegmentBytes: 1024, MaxTimestamp: 61001, LastOffset: 1, SegmentMs: 60000}, true},
 		{"back in time", Roll{SegmentBytes: 1024, MaxTimestamp: -5, LastOffset: 1, SegmentMs: 60000, NowMs: 1 << 60}, false},
-		{"last offset that fits", Roll{SegmentBytes: 1024, MaxTimestamp: 1000, LastOffset: 1<<31 - 1, SegmentMs: 60000}, false},
+		{"last offset that fits", Roll{SegmentBytes: 1024, MaxTimestamp: 1000, LastOffset: 1<<31 - 1, SegmentMs: 60000},
+			false},
 		{"last offset too far", Roll{SegmentBytes: 1024, MaxTimestamp: 1000, LastOffset: 1 << 31, SegmentMs: 60000}, true},
 	}
 	for _, test := range tests {

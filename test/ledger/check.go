@@ -213,7 +213,9 @@ func (p *Partition) holds(offset int64) bool {
 }
 
 // fetch asks each partition for a few bytes at an offset: the first batch comes whole.
-func (c *Client) fetch(t testing.TB, at map[string]map[int32]int64) map[string]map[int32]kmsg.FetchResponseTopicPartition {
+func (c *Client) fetch(
+	t testing.TB, at map[string]map[int32]int64,
+) map[string]map[int32]kmsg.FetchResponseTopicPartition {
 	t.Helper()
 	out := make(map[string]map[int32]kmsg.FetchResponseTopicPartition)
 	for topic, partitions := range at {
