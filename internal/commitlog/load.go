@@ -171,7 +171,7 @@ func (l *Log) settle(segments []*segment.Segment) error {
 	if l.o.Clean {
 		l.recoveryPoint.Store(end)
 	}
-	if err := segments[len(segments)-1].Grow(); err != nil {
+	if err := segments[len(segments)-1].Grow(end); err != nil {
 		return err
 	}
 	l.epochs.TruncateFromEnd(end)

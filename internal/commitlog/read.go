@@ -135,7 +135,7 @@ func (l *Log) readSegment(v *view, i int, offset, upTo int64, o ReadOptions) (ou
 // batch is empty when there is none.
 func (l *Log) findIn(v *view, i int, offset, upTo, end int64, o ReadOptions) (segment.Location, int64, error) {
 	s := v.segments[i]
-	for {
+	for bad := int64(-1); ; {
 		at, found, err := s.Find(offset, end)
 		if err != nil || !found {
 			return segment.Location{}, 0, damaged(err)
@@ -158,7 +158,13 @@ func (l *Log) findIn(v *view, i int, offset, upTo, end int64, o ReadOptions) (se
 		}
 		if good > at.Pos {
 			return at, good - at.Pos, nil
-		} // else the batch is damaged, which Find knows by now
+		}
+		if at.Pos == bad {
+			return at, 0, damaged(&record.CorruptError{
+				File: s.LogName(), Pos: at.Pos, Offset: at.BaseOffset, Reason: "the batch cannot be read",
+			})
+		}
+		bad = at.Pos // and Find knows it by now
 	}
 }
 

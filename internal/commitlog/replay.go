@@ -110,7 +110,8 @@ func (r *replayer) segment(segments []*segment.Segment, i int, start, end int64)
 
 // loadProducers brings the producer state to the log end offset and takes a snapshot there.
 //
-// Kafka: without any snapshot after a clean stop, the log is of an old version and the state is taken as empty.
+// Kafka: without any snapshot after a clean stop, the log is taken for one of an old version, and the state for empty.
+// Here it is replayed from the start of the log, lest the records of open transactions be given out.
 func (l *Log) loadProducers(end int64) error {
 	v := l.view.Load()
 	var bases []int64
@@ -120,23 +121,10 @@ func (l *Log) loadProducers(end int64) error {
 	if err := l.producers.RemoveStraySnapshots(bases); err != nil {
 		return err
 	}
-	if _, ok := l.producers.LatestSnapshot(); !ok && l.o.Clean {
-		return l.emptySnapshots(bases, end)
-	}
 	replay := replayer{log: l, producers: l.producers, marks: lastBases(v.segments)}
 	if err := replay.load(v.segments, l.StartOffset(), end); err != nil {
 		return err
 	}
 	l.refreshFirstUnstable()
-	return nil
-}
-
-func (l *Log) emptySnapshots(bases []int64, end int64) error {
-	for _, offset := range append(bases[max(len(bases)-2, 0):], end) {
-		l.producers.SetEndOffset(offset)
-		if _, _, err := l.producers.Snapshot(true); err != nil {
-			return err
-		}
-	}
 	return nil
 }

@@ -23,7 +23,7 @@ func (q *Quorum) load() error {
 	}
 	err = q.replayAll(list, q.o.Clean)
 	var damage *record.CorruptError
-	inLog := errors.As(err, &damage) && damage.File == "" // a snapshot's damage names its file
+	inLog := errors.As(err, &damage) && filepath.Ext(damage.File) != snapshotSuffix
 	if q.o.Clean && q.log != nil && inLog {
 		q.o.Logger.Warn("metadata log is damaged though it was closed in good order; recovering it", "error", err)
 		if err := q.log.Abandon(); err != nil {

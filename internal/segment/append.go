@@ -61,7 +61,7 @@ func (s *Segment) makeOffsetIndex(f *files) error {
 func (s *Segment) Index(b Batch) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
-	s.indexedTo = b.Pos + b.SizeBytes
+	s.indexedTo, s.nextBatch = b.Pos+b.SizeBytes, b.LastOffset+1
 	largest := s.raiseMax(b)
 	if s.accBytes > s.cfg.IndexIntervalBytes {
 		f := s.files()
@@ -166,10 +166,11 @@ func (s *Segment) FirstTimestamp() (int64, error) {
 	return s.firstTs, nil
 }
 
-// Grow makes the indexes of an opened segment fit for appends: full size on disk. accBytes starts at 0.
+// Grow makes the indexes of an opened segment fit for appends: full size on disk. next is the log end offset. accBytes
+// starts at 0.
 //
 // Kafka: the bytes since the last index entry are not kept over a restart.
-func (s *Segment) Grow() error {
+func (s *Segment) Grow(next int64) error {
 	if _, err := s.Largest(); err != nil {
 		return err
 	}
@@ -178,7 +179,7 @@ func (s *Segment) Grow() error {
 		return err
 	}
 	s.openSize.Store(size)
-	s.indexedTo = size
+	s.indexedTo, s.nextBatch = size, next
 	s.growing.Store(true)
 	s.provenFrom(size)
 	s.dirty.Store(true)

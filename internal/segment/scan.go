@@ -183,15 +183,26 @@ func (sc *scanner) passOver(pos int64, cause *record.CorruptError) bool {
 		sc.jump(d.End, d.To)
 		return true
 	}
-	if !sc.walk.tail && !sc.s.growing.Load() {
-		to := int64(math.MaxInt64)
-		if sc.walk.limit < to {
-			to = sc.walk.limit
+	if !sc.walk.tail {
+		end, to := sc.s.endOfLog(sc.end, sc.walk.limit)
+		if end > sc.end { // more was written meanwhile
+			sc.end = end
+			return sc.passOver(pos, cause)
 		}
 		sc.s.noteDamage(Damage{Pos: pos, End: sc.end, From: from, To: to, Err: cause})
 	}
 	sc.stopped, sc.stopPos = cause, pos
 	return false
+}
+
+// endOfLog is the position behind the last batch, and the offset up to which damage there may reach.
+func (s *Segment) endOfLog(end, limit int64) (pos, to int64) {
+	if !s.growing.Load() {
+		return end, limit
+	}
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	return s.indexedTo, s.nextBatch
 }
 
 // firstOffset is the offset of the first record of a good batch. A compressed batch of an old magic has to be read for

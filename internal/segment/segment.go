@@ -120,7 +120,8 @@ type Segment struct {
 	maxKnown bool
 
 	writeMu      sync.Mutex // guards what follows; a rebuild of the indexes keeps the writer away with it
-	indexedTo    int64      // position behind the last batch that Index was called for
+	indexedTo    int64      // position behind the last batch that Index was called for, or that was there at the start
+	nextBatch    int64      // the least offset of the batch to come there
 	accBytes     int64      // since the last index entry
 	firstTs      int64      // largest timestamp of the first append
 	firstTsKnown bool

@@ -46,7 +46,7 @@ func (s *Segment) Truncate(offset, pos int64) error {
 	}
 	s.prealloc = false
 	s.openSize.Store(min(s.openSize.Load(), pos))
-	return s.restart(pos)
+	return s.restart(offset, pos)
 }
 
 func (s *Segment) truncateIndexes(offset int64) error {
@@ -71,12 +71,12 @@ func (s *Segment) truncateIndexes(offset int64) error {
 	return f.times.Grow()
 }
 
-// restart sets what is kept in memory after a truncation to size bytes.
-func (s *Segment) restart(size int64) error {
+// restart sets what is kept in memory after a truncation to size bytes that end below offset.
+func (s *Segment) restart(offset, size int64) error {
 	if size == 0 {
 		s.createdMs, s.firstTsKnown = s.env.Clock().UnixMilli(), false
 	}
-	s.accBytes, s.indexedTo = 0, size
+	s.accBytes, s.indexedTo, s.nextBatch = 0, size, offset
 	s.provenFrom(size)
 	last, _, err := s.files().times.Last()
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Segment) Replace(offset, pos int64) (*Segment, error) {
 	if err := fresh.truncateIndexes(offset); err != nil {
 		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
 	}
-	return fresh, fresh.restart(pos)
+	return fresh, fresh.restart(offset, pos)
 }
 
 // inherit takes over what is known of the first size bytes of a segment.

@@ -51,7 +51,7 @@ func kafkaVerdict(t *testing.T, c golden.Case, tr *truth) verdict {
 		}
 		asked++
 		got := ledger.Found{Offset: q.Offset, Timestamp: q.Timestamp, Epoch: q.LeaderEpoch}
-		if q.Error != "NONE" || got != tr.lookup(q.Query, q.Isolation) {
+		if q.Error != "NONE" || !tr.answers(q.Query, q.Isolation, got) {
 			wrong++
 		}
 	}
@@ -92,12 +92,12 @@ func judgeCommitted(tr *truth, got map[int64]bool) string {
 	for offset := range got {
 		if tr.aborted[offset] {
 			aborted++
-		} else if offset >= tr.stable {
+		} else if offset >= max(tr.stable, tr.recalled) {
 			undecided++
 		}
 	}
 	for offset := range tr.committed {
-		if !got[offset] {
+		if !got[offset] && offset < tr.recalled {
 			lost++
 		}
 	}
@@ -105,15 +105,17 @@ func judgeCommitted(tr *truth, got map[int64]bool) string {
 		share("lost", lost, len(tr.committed)))
 }
 
-// lookup is the true answer of a look-up by time at an isolation level: 0 up to the log end, 1 up to the last stable
-// offset.
-func (tr *truth) lookup(ts int64, isolation int8) ledger.Found {
+// answers tells whether a look-up by time, at an isolation level, is true: 0 looks up to the log end, 1 up to the last
+// stable offset.
+func (tr *truth) answers(ts int64, isolation int8, got ledger.Found) bool {
 	found := tr.book.ForTime(ts)
 	if ts == -3 {
 		found = tr.book.Latest()
 	}
-	if isolation == 1 && found.Offset >= tr.stable {
-		return ledger.Found{Offset: -1, Timestamp: -1, Epoch: -1}
+	if isolation == 0 {
+		return got == found
 	}
-	return found
+	nothing := ledger.Found{Offset: -1, Timestamp: -1, Epoch: -1}
+	return got == found && found.Offset < max(tr.stable, tr.recalled) ||
+		got == nothing && found.Offset >= min(tr.stable, tr.recalled)
 }

@@ -83,15 +83,16 @@ func logNames(t *testing.T, dir string) []string {
 // truth is what a server that finds every intact batch of a folder answers.
 type truth struct {
 	book      *ledger.Partition // the records of intact batches; Aborted is set
-	stable    int64             // last stable offset
+	stable    int64             // last stable offset by the intact batches
+	recalled  int64             // last stable offset of who recalls the damaged batches, from a snapshot
 	committed map[int64]bool    // offsets that read_committed delivers
 	aborted   map[int64]bool    // offsets of aborted transactions, in lost batches as well
 }
 
 // findTruth looks which batches of the undamaged log are, byte for byte, still in the folder.
-func findTruth(t *testing.T, c golden.Case, whole []batch) *truth {
+func findTruth(t *testing.T, dir string, whole []batch) *truth {
 	t.Helper()
-	content, swapped := effective(t, c.TreePath(t, golden.Before))
+	content, swapped := effective(t, dir)
 	tr := &truth{book: &ledger.Partition{}}
 	var left, ended []batch // intact; those and the damaged ones
 	for _, b := range whole {
@@ -111,7 +112,7 @@ func findTruth(t *testing.T, c golden.Case, whole []batch) *truth {
 		tr.book.End = b.header.NextOffset()
 	}
 	tr.committed, _, tr.stable = decide(left)
-	_, tr.aborted, _ = decide(ended)
+	_, tr.aborted, tr.recalled = decide(ended)
 	for i, r := range tr.book.Records {
 		tr.book.Records[i].Aborted = tr.aborted[r.Offset]
 	}
