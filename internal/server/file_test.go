@@ -17,10 +17,15 @@ import (
 // randomFile writes n random bytes to a new file and opens it.
 func randomFile(t *testing.T, n int) (vfs.File, []byte) {
 	t.Helper()
+	return randomFileIn(t, t.TempDir(), n)
+}
+
+func randomFileIn(t *testing.T, dir string, n int) (vfs.File, []byte) {
+	t.Helper()
 	data := make([]byte, n)
 	r := rand.NewChaCha8([32]byte{1})
 	_, _ = r.Read(data)
-	name := filepath.Join(t.TempDir(), "segment.log")
+	name := filepath.Join(dir, "segment.log")
 	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
