@@ -67,7 +67,7 @@ func logCommand(env *cli.Env) *cobra.Command {
 	f.StringVar(&o.config, "config", "", "the broker's server.properties, for what topics do not set")
 	for _, add := range []func(*logOptions) *cobra.Command{
 		logListCommand, logFindCommand, logCatCommand, logVerifyCommand, logRepairCommand, logStatsCommand, logTxnsCommand,
-		logExportCommand, logCacheCommand,
+		logExportCommand, logCacheCommand, logReportCommand,
 	} {
 		sub := add(o)
 		run := sub.RunE
