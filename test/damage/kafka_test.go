@@ -92,7 +92,7 @@ func judgeCommitted(tr *truth, got map[int64]bool) string {
 	for offset := range got {
 		if tr.aborted[offset] {
 			aborted++
-		} else if offset >= max(tr.stable, tr.recalled) {
+		} else if offset >= max(tr.stable, tr.recalled) && offset < tr.book.End { // else it was appended later
 			undecided++
 		}
 	}
