@@ -109,12 +109,13 @@ func (s *fetchSessions) leave(f *fetching) *fetching {
 	if session.running != f.c.request.Conn {
 		return nil
 	}
-	session.running = nil
 	if len(session.queue) == 0 {
+		session.running = nil
 		return nil
 	}
 	next := session.queue[0]
 	session.queue = session.queue[1:]
+	next.session.held = session // even if it is refused
 	return next
 }
 

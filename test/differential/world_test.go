@@ -49,6 +49,8 @@ func TestDifferential(t *testing.T) {
 	w.run(t, "OffsetForLeaderEpoch", w.testOffsetForLeaderEpoch)
 	w.run(t, "Fetch", w.testFetch)
 	w.run(t, "fetch session", w.testFetchSession)
+	w.run(t, "long poll", w.testLongPoll)
+	w.run(t, "sessions", w.testSessions)
 	w.run(t, "hostile bytes", w.testHostileBytes)
 	for _, s := range w.sides {
 		if exit := s.Process.Stop(t); exit != 0 && s.Name == "Tidemark" {
@@ -183,6 +185,12 @@ func (s *side) ask(t *testing.T, req kmsg.Request) kmsg.Response {
 	if s.outcome = outcome; outcome != "" {
 		return nil
 	}
+	return s.decode(t, req, body)
+}
+
+// decode decodes the body of an answer; nil when it cannot be.
+func (s *side) decode(t *testing.T, req kmsg.Request, body []byte) kmsg.Response {
+	t.Helper()
 	resp := req.ResponseKind()
 	if err := resp.ReadFrom(body); err != nil {
 		t.Errorf("%s: answer to key %d version %d does not decode: %v; %x", s.Name, req.Key(), req.GetVersion(), err, body)
