@@ -137,6 +137,10 @@ func (a *API) producePartition(c *call, request *protocol.ProduceRequest, topic 
 	if err != nil {
 		return refuse(err)
 	}
+	if batch == nil {
+		return produced{answer: &protocol.ProducePartitionResponse{Index: in.Index, BaseOffset: -1, LogAppendTimeMs: -1,
+			LogStartOffset: -1}}
+	}
 	if isInternal(p.Topic) && c.caller.ClientID != adminClientID {
 		return refuse(kerr.InvalidTopicException)
 	}

@@ -131,7 +131,14 @@ func (a *API) lookUp(p *replica.Partition, q replica.OffsetQuery) (commitlog.Fou
 func (a *API) legacyOffsets(c *call, request *kmsg.ListOffsetsRequest, topic string,
 	in kmsg.ListOffsetsRequestTopicPartition) kmsg.ListOffsetsResponseTopicPartition {
 	out := a.noOffset(c, request, in, nil)
+	if in.Timestamp < replica.Earliest {
+		out.ErrorCode = a.failed(c, kerr.UnsupportedVersion)
+		return out
+	}
 	p, err := a.partitionByName(topic, in.Partition)
+	if err == nil && in.MaxNumOffsets < 0 {
+		err = kerr.UnknownServerError
+	}
 	if err == nil {
 		var offsets []int64
 		offsets, err = p.LegacyOffsets(in.Timestamp, int(in.MaxNumOffsets), request.ReplicaID)

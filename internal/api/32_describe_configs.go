@@ -16,7 +16,7 @@ import (
 
 // DescribeConfigs (32).
 //
-// v1: synonyms and sources (KIP-226). v3: types and documentation (KIP-569). v4: flexible. Groups are described
+// v0: Kafka 3.9 never sets "is default". v1: synonyms and sources (KIP-226). v3: types and documentation (KIP-569). v4: flexible. Groups are described
 // since KIP-848, client metrics since KIP-714.
 
 func (a *API) describeConfigs(c *call, request *kmsg.DescribeConfigsRequest) kmsg.Response {
@@ -136,7 +136,6 @@ func (a *API) checkOwnID(name string) error {
 func describedConfig(request *kmsg.DescribeConfigsRequest, e config.Entry) kmsg.DescribeConfigsResponseResourceConfig {
 	out := kmsg.NewDescribeConfigsResponseResourceConfig()
 	out.Name, out.Value, out.ReadOnly, out.IsSensitive = e.Name, e.Value, e.ReadOnly, e.Sensitive
-	out.IsDefault = e.Source == config.SourceDefault
 	out.Source = kmsg.ConfigSource(e.Source)
 	if request.IncludeSynonyms {
 		for _, s := range e.Synonyms {

@@ -13,6 +13,7 @@ import (
 	"tidemark/internal/producerstate"
 	"tidemark/internal/replica"
 	"tidemark/internal/txn"
+	"tidemark/record"
 )
 
 // none is the code of success.
@@ -51,6 +52,7 @@ var codes = []errorCode{
 	{commitlog.ErrInvalidTxnState, kerr.InvalidTxnState.Code},
 	{commitlog.ErrFailed, kerr.KafkaStorageError.Code},
 	{commitlog.ErrClosed, kerr.NotLeaderForPartition.Code},
+	{record.ErrUnsupportedCodec, kerr.UnsupportedCompressionType.Code},
 	{logdir.ErrNoDirectory, kerr.KafkaStorageError.Code},
 
 	{txn.ErrInvalidRequest, kerr.InvalidRequest.Code},

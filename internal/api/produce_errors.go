@@ -33,10 +33,17 @@ func describeRefusal(answer *protocol.ProducePartitionResponse, err error, info 
 }
 
 // singleBatch is the one magic-2 batch that a produce request holds for a partition. The message sets of version
-// 0 to 2 are converted to one.
+// 0 to 2 are converted to one; nil: there is no whole message in it, which is no error.
 func singleBatch(records []byte, version int16) ([]byte, error) {
 	if version >= firstBatchVersion {
 		return commitlog.SingleBatch(records, version)
+	}
+	n, err := checkMessageSet(records)
+	if n == 0 || err != nil {
+		return nil, err
+	}
+	if h, entry, _, err := record.NextEntry(records); err == nil && h.Magic > 1 {
+		return entry, nil
 	}
 	o := record.DefaultBuilderOptions()
 	o.Codec = record.SetCodec(records)
@@ -45,6 +52,35 @@ func singleBatch(records []byte, version int16) ([]byte, error) {
 		return nil, refusedMessageSet(err)
 	}
 	return batch, nil
+}
+
+// checkMessageSet counts the whole messages of a set. All must be of one magic, and a compressed one must be alone.
+//
+// Kafka: LogValidator 3.9.
+func checkMessageSet(set []byte) (n int, err error) {
+	var magic int8
+	compressed := false
+	for ; ; n++ {
+		h, _, rest, err := record.NextEntry(set)
+		if errors.Is(err, record.ErrShort) {
+			break
+		}
+		if err != nil {
+			return n, refusedMessageSet(err)
+		}
+		if n == 0 {
+			magic = h.Magic
+		}
+		if h.Magic != magic {
+			return n, &commitlog.AppendError{Reason: commitlog.ErrInvalidRecord, Text: "messages of several magics in a set"}
+		}
+		compressed = compressed || h.Codec() != record.None
+		set = rest
+	}
+	if n > 1 && (compressed || magic > 1) {
+		return n, &commitlog.AppendError{Reason: commitlog.ErrInvalidRecord, Text: "more than a compressed message in a set"}
+	}
+	return n, nil
 }
 
 // refusedMessageSet is the refusal of a message set that cannot be converted.

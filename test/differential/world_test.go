@@ -84,7 +84,6 @@ type world struct {
 
 // newWorld starts both sides; settings are keys and values that both take besides the usual ones.
 func newWorld(t *testing.T, settings ...string) *world {
-	w := &world{}
 	both := map[string]string{
 		"auto.create.topics.enable": "false",
 		"tidemark.api.versions":     "kafka",
@@ -93,6 +92,11 @@ func newWorld(t *testing.T, settings ...string) *world {
 		both[settings[i]] = settings[i+1]
 	}
 	kafka, tidemark := pair.Start(t, both)
+	return worldOf(t, kafka, tidemark)
+}
+
+func worldOf(t *testing.T, kafka, tidemark *pair.Server) *world {
+	w := &world{}
 	for i, s := range []*pair.Server{kafka, tidemark} {
 		w.sides[i] = &side{Server: s, names: make(map[string]string), ids: make(map[string][16]byte)}
 		w.sides[i].learnAddress(t)

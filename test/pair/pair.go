@@ -30,7 +30,13 @@ type Server struct {
 // those whose key starts with "tidemark." are for Tidemark only.
 func Start(t testing.TB, settings map[string]string) (kafka, tidemark *Server) {
 	t.Helper()
-	k := oracle.Get(t, oracle.Version)
+	return StartVersion(t, oracle.Version, settings)
+}
+
+// StartVersion is Start with Kafka of a version.
+func StartVersion(t testing.TB, version string, settings map[string]string) (kafka, tidemark *Server) {
+	t.Helper()
+	k := oracle.Get(t, version)
 	both := make(map[string]string)
 	var flags []string
 	for key, value := range settings {
