@@ -27,7 +27,7 @@ type tool struct {
 
 // tools are all of Kafka's command lines that the binary knows.
 var tools = []tool{
-	topicsTool, configsTool, getOffsetsTool, consoleProducerTool, consoleConsumerTool, dumpLogTool,
+	topicsTool, configsTool, consumerGroupsTool, getOffsetsTool, consoleProducerTool, consoleConsumerTool, dumpLogTool,
 }
 
 func main() {

@@ -81,10 +81,10 @@ func twice(t *testing.T, kafka *oracle.Kafka, stdin string, args []string) (thei
 
 var stdinSigns = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", "LONG", strings.Repeat("x", 1500))
 
-// script is the list of command lines of testdata/oracle/lines.tsv: standard input, then the
+// script is the list of command lines of a file in testdata/oracle: standard input, then the
 // command line; ADDR stands for the broker.
-func script(t *testing.T, addr string) (lines [][2]string) {
-	data, err := os.ReadFile(filepath.Join("testdata", "oracle", "lines.tsv"))
+func script(t *testing.T, name, addr string) (lines [][2]string) {
+	data, err := os.ReadFile(filepath.Join("testdata", "oracle", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,13 @@ func TestToolsAgainstKafka(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite(t, filepath.Join(dir, "short.properties"), []byte("default.api.timeout.ms=2500\nrequest.timeout.ms=2000\n"))
 	mustWrite(t, filepath.Join(dir, "topic.properties"), []byte("segment.ms=100000\nretention.bytes = 5000\n"))
-	for _, line := range script(t, node.Addr) {
+	runScript(t, kafka, script(t, "lines.tsv", node.Addr), dir)
+}
+
+// runScript runs command lines with both tools. DIR stands for a directory.
+func runScript(t *testing.T, kafka *oracle.Kafka, lines [][2]string, dir string) {
+	t.Helper()
+	for _, line := range lines {
 		args, err := splitWords(strings.ReplaceAll(line[0], "DIR", dir))
 		if err != nil {
 			t.Fatal(err)

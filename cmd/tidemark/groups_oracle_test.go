@@ -1,0 +1,77 @@
+//go:build oracle
+
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/test/oracle"
+)
+
+// TestConsumerGroupsAgainstKafka compares the tool of consumer groups with Kafka's: groups without members, a group
+// of each protocol with members, and what is refused.
+func TestConsumerGroupsAgainstKafka(t *testing.T) {
+	kafka := oracle.Get(t, oracle.Version)
+	node := kafka.Start(t, oracle.NodeOptions{})
+	dir := t.TempDir()
+	mustWrite(t, filepath.Join(dir, "one.csv"), []byte("demo-b,0,2\ndemo-b,1,100\ndemo-a,0,0\n"))
+	mustWrite(t, filepath.Join(dir, "own.csv"), []byte("mine1-g,demo-b,0,2\nmine2-g,demo-b,0,2\nother,demo-b,1,1\n"))
+	mustWrite(t, filepath.Join(dir, "bad.csv"), []byte("demo-b,zero,2\n"))
+	lines := script(t, "groups.tsv", node.Addr)
+	var before, after [][2]string
+	for i, line := range lines {
+		if line[0] == "members" {
+			before, after = lines[:i], lines[i+1:]
+		}
+	}
+	runScript(t, kafka, before, dir)
+	classic := kgo.WithContext(context.Background())
+	newer := kgo.WithContext(context.WithValue(context.Background(), "opt_in_kafka_next_gen_balancer_beta", true)) //nolint:staticcheck // the client reads this key
+	startMember(t, node.Addr, "live", classic, kgo.Balancers(kgo.RangeBalancer()), kgo.ClientID("first"))
+	startMember(t, node.Addr, "live", classic, kgo.Balancers(kgo.RangeBalancer()), kgo.ClientID("second"))
+	startMember(t, node.Addr, "static", classic, kgo.InstanceID("an-instance"), kgo.ClientID("a-client-with-a-long-name"))
+	startMember(t, node.Addr, "newer", newer, kgo.ClientID("third"))
+	runScript(t, kafka, after, dir)
+}
+
+// startMember consumes demo-b as a member of a group until the end of the test, and waits for records.
+func startMember(t *testing.T, addr, group string, options ...kgo.Opt) {
+	t.Helper()
+	all := append([]kgo.Opt{kgo.SeedBrokers(addr), kgo.ConsumerGroup(group), kgo.ConsumeTopics("demo-b"),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit()}, options...)
+	assigned := make(chan struct{}, 100)
+	all = append(all, kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) {
+		assigned <- struct{}{}
+	}))
+	client, err := kgo.NewClient(all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			client.PollFetches(ctx)
+			if err := client.CommitUncommittedOffsets(ctx); err != nil && ctx.Err() == nil {
+				t.Logf("%s: commit: %v", group, err)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-done
+		client.Close()
+	})
+	select {
+	case <-assigned:
+	case <-time.After(30 * time.Second):
+		t.Fatalf("%s: nothing assigned", group)
+	}
+	time.Sleep(5 * time.Second) // a second member's rebalance, and commits
+}
