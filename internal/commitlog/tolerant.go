@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/index"
 	"tidemark/internal/producerstate"
@@ -71,6 +73,23 @@ func (l *Log) loadTolerant() error {
 	l.recoveryPoint.Store(min(l.o.RecoveryPoint, end))
 	return nil
 }
+
+// LoadMaxima reads the largest timestamp of every segment, several side by side, so that the first look-up by time does
+// not read them one after another. Errors are the disk's.
+func (l *Log) LoadMaxima() error {
+	var group errgroup.Group
+	group.SetLimit(maximaReaders)
+	for _, s := range l.view.Load().segments {
+		group.Go(func() error {
+			_, err := s.Largest()
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// maximaReaders is how many segments LoadMaxima reads at once.
+const maximaReaders = 8
 
 // OffsetTrace tells the way of a look-up by offset.
 type OffsetTrace struct {

@@ -14,8 +14,8 @@ var pageSize = int64(os.Getpagesize())
 // mapChunk is how much of a file is mapped at a time; mapping reads nothing.
 const mapChunk = 1 << 30
 
-// hidden says why the system does not tell the truth about a file: since Linux 5.2 a file looks wholly resident to those
-// who neither own it nor may write to it. "" when it does.
+// hidden says why the system does not tell the truth about a file: since Linux 5.2 a file looks wholly resident to
+// those who neither own it nor may write to it. "" when it does.
 func hidden(name string, info fs.FileInfo) string {
 	if os.Geteuid() == 0 {
 		return ""

@@ -111,7 +111,7 @@ type catter struct {
 	aborted  map[int64]bool // producers inside of an aborted transaction
 }
 
-// prepareCommitted finds the aborted transactions of the range, from the batches themselves, and where stable records end.
+// prepareCommitted finds the aborted transactions of the range, from the batches themselves, and the last stable offset.
 func (c *catter) prepareCommitted() error {
 	s, err := Transactions(c.fs, c.target, func(t Transaction) error {
 		if t.State == "aborted" && t.MarkerOffset >= c.from && t.FirstOffset < c.to {
@@ -199,7 +199,8 @@ func (c *catter) batches(data []byte, at int64) (next int64, err error) {
 
 func (c *catter) batch(h record.Header, entry []byte) error {
 	if !record.ValidCRC(entry) {
-		c.o.Warn((&record.CorruptError{File: c.file(h.BaseOffset), Pos: -1, Offset: h.BaseOffset, Reason: "wrong checksum"}).Error())
+		c.o.Warn((&record.CorruptError{File: c.file(h.BaseOffset), Pos: -1, Offset: h.BaseOffset,
+			Reason: "wrong checksum"}).Error())
 	}
 	if c.o.Committed && c.hidden(h) || h.IsControl() && !c.o.Control {
 		return nil

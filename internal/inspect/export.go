@@ -68,7 +68,8 @@ type exporter struct {
 
 func (x *exporter) run() error {
 	for at := x.read.from; at < x.read.to; {
-		slice, err := x.read.log.Read(at, commitlog.ReadOptions{MaxBytes: readChunk, MinOneBatch: true, UpTo: x.read.log.EndOffset()})
+		slice, err := x.read.log.Read(at, commitlog.ReadOptions{MaxBytes: readChunk, MinOneBatch: true,
+			UpTo: x.read.log.EndOffset()})
 		next := int64(-1)
 		switch {
 		case isDamage(err):

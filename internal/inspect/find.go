@@ -82,7 +82,10 @@ func (f *Found) byTime(log *commitlog.Log, explain bool) error {
 	var trace commitlog.Trace
 	var found commitlog.Found
 	var ok bool
-	var err error
+	err := log.LoadMaxima()
+	if err != nil {
+		return err
+	}
 	if f.Query.Max {
 		found, ok, err = log.MaxTimestamp(log.EndOffset())
 	} else {

@@ -142,7 +142,8 @@ func TestExportGolden(t *testing.T) {
 			from := target(t, fsys, dir)
 			cfg := commitlog.DefaultConfig()
 			first := int64(1)
-			s, err := inspect.Export(fsys, from, cfg, inspect.Range{FromOffset: &first}, "/out", time.UnixMilli(1_796_000_000_000))
+			s, err := inspect.Export(fsys, from, cfg, inspect.Range{FromOffset: &first}, "/out",
+				time.UnixMilli(1_796_000_000_000))
 			if err != nil {
 				t.Fatal(err)
 			}

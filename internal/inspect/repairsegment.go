@@ -32,12 +32,14 @@ type logRepair struct {
 
 // indexKinds are the findings that a rebuild of the indexes answers.
 var indexKinds = []Kind{
-	IndexMissing, IndexTorn, IndexZeros, IndexEntry, IndexSparse, TimeMissing, TimeTorn, TimeZeros, TimeEntryWrong, TimeShort,
+	IndexMissing, IndexTorn, IndexZeros, IndexEntry, IndexSparse, TimeMissing, TimeTorn, TimeZeros, TimeEntryWrong,
+	TimeShort,
 	TxnTorn, TxnMissing, TxnEntryWrong, SegmentEmpty,
 }
 
 // logKinds are the findings about the log that a repair may answer.
-var logKinds = []Kind{BadBatch, BadChecksum, TornTail, ZeroTail, GarbageTail, OffsetOrder, OffsetRange, OffsetGap, EpochsWrong}
+var logKinds = []Kind{BadBatch, BadChecksum, TornTail, ZeroTail, GarbageTail, OffsetOrder, OffsetRange, OffsetGap,
+	EpochsWrong}
 
 // planSegment decides what becomes of segment i.
 func (p *partitionPlan) planSegment(r *segmentReport, i int) error {
@@ -203,7 +205,8 @@ func (l *logRepair) rebuild(view *logView, i int) (map[string][]byte, error) {
 		}
 		return nil
 	})
-	if errors.As(err, new(*index.OrderError)) || errors.As(err, new(*index.RangeError)) || err == nil && recovered.CutBytes > 0 {
+	if errors.As(err, new(*index.OrderError)) || errors.As(err, new(*index.RangeError)) ||
+		err == nil && recovered.CutBytes > 0 {
 		return nil, nil
 	}
 	if err != nil {
@@ -272,8 +275,9 @@ func (l *logRepair) planLog() {
 	for _, k := range l.kept {
 		name := l.p.path(cutName(l.r.base, k[0]))
 		l.p.steps = append(l.p.steps, step{
-			action: Action{File: l.name, What: fmt.Sprintf("keep %d bytes from position %d", k[1]-k[0], k[0]), Kept: name, WriteBytes: k[1] - k[0]},
-			do:     func(fsys vfs.FS) error { return keepBytes(fsys, l.name, name, k[0], k[1]) },
+			action: Action{File: l.name, What: fmt.Sprintf("keep %d bytes from position %d", k[1]-k[0], k[0]), Kept: name,
+				WriteBytes: k[1] - k[0]},
+			do: func(fsys vfs.FS) error { return keepBytes(fsys, l.name, name, k[0], k[1]) },
 		})
 	}
 	view := newLogView(nil, l.size, l.without, l.patches)
@@ -284,7 +288,8 @@ func (l *logRepair) planLog() {
 	l.p.steps = append(l.p.steps, step{action: action, do: l.change})
 	base := l.r.base
 	l.p.answer(func(f Finding) bool {
-		return f.File == l.name && (f.base == base || f.Kind == OffsetGap || f.Kind == EpochsWrong) && slices.Contains(logKinds, f.Kind)
+		return f.File == l.name && (f.base == base || f.Kind == OffsetGap || f.Kind == EpochsWrong) &&
+			slices.Contains(logKinds, f.Kind)
 	})
 }
 
@@ -446,13 +451,15 @@ func (l *logRepair) planIndexes(built map[string][]byte, changed bool) {
 	for _, suffix := range []string{segment.IndexSuffix, segment.TimeSuffix, segment.TxnSuffix} {
 		name := l.p.path(segment.Name(l.r.base, suffix))
 		data, ok := built[suffix]
-		wrong := slices.ContainsFunc(l.p.found, func(f Finding) bool { return f.File == name }) || l.p.has(l.r.base, SegmentEmpty)
+		wrong := slices.ContainsFunc(l.p.found, func(f Finding) bool { return f.File == name }) ||
+			l.p.has(l.r.base, SegmentEmpty)
 		if !ok || !wrong && !changed {
 			continue
 		}
 		l.p.steps = append(l.p.steps, step{
-			action: Action{File: name, What: fmt.Sprintf("rebuild it from the log, %d bytes", len(data)), WriteBytes: int64(len(data))},
-			do:     func(fsys vfs.FS) error { return vfs.WriteFileAtomic(fsys, name, data) },
+			action: Action{File: name, What: fmt.Sprintf("rebuild it from the log, %d bytes", len(data)),
+				WriteBytes: int64(len(data))},
+			do: func(fsys vfs.FS) error { return vfs.WriteFileAtomic(fsys, name, data) },
 		})
 		l.p.answer(func(f Finding) bool { return f.File == name })
 	}

@@ -57,14 +57,15 @@ const maxListed = 500
 func Report(ctx context.Context, fsys vfs.FS, targets []Target, o ReportOptions, w io.Writer) error {
 	r := &report{Title: o.Title, Made: FormatTime(o.Now.UnixMilli(), o.Zone), zone: o.Zone, nowMs: o.Now.UnixMilli()}
 	found := make(map[string]int)
-	summary, err := Verify(ctx, fsys, targets, VerifyOptions{Settings: o.Settings, Progress: o.Progress, Report: func(f Finding) {
-		found[f.Topic+" "+itoa(int64(f.Partition))]++
-		if len(r.Findings) < maxListed {
-			r.Findings = append(r.Findings, f)
-		} else {
-			r.More++
-		}
-	}})
+	summary, err := Verify(ctx, fsys, targets,
+		VerifyOptions{Settings: o.Settings, Progress: o.Progress, Report: func(f Finding) {
+			found[f.Topic+" "+itoa(int64(f.Partition))]++
+			if len(r.Findings) < maxListed {
+				r.Findings = append(r.Findings, f)
+			} else {
+				r.More++
+			}
+		}})
 	if err != nil {
 		return err
 	}

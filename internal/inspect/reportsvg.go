@@ -44,11 +44,13 @@ func (d *drawing) end() template.HTML {
 }
 
 func (d *drawing) text(x, y float64, class, anchor, text string) {
-	fmt.Fprintf(d, `<text x="%.1f" y="%.1f" class="%s" text-anchor="%s">%s</text>`, x, y, class, anchor, html.EscapeString(text))
+	fmt.Fprintf(d, `<text x="%.1f" y="%.1f" class="%s" text-anchor="%s">%s</text>`, x, y, class, anchor,
+		html.EscapeString(text))
 }
 
 func (d *drawing) rect(x, y, w, h float64, class, title string) {
-	fmt.Fprintf(d, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" class="%s"><title>%s</title></rect>`, x, y, max(w, 0.5), h, class,
+	fmt.Fprintf(d, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" class="%s"><title>%s</title></rect>`, x, y,
+		max(w, 0.5), h, class,
 		html.EscapeString(title))
 }
 
@@ -62,8 +64,8 @@ const (
 	plotHeight          = plotBottom - plotTop
 )
 
-// OffsetTime draws offsets against time: a dot for a batch, late ones apart, segments as bands. Times far from the others
-// are drawn at the edge, so that the rest keeps its shape.
+// OffsetTime draws offsets against time: a dot for a batch, late ones apart, segments as bands. Times far from the
+// others are drawn at the edge, so that the rest keeps its shape.
 func (p *partitionReport) OffsetTime() template.HTML {
 	samples := p.Stats.Samples
 	d := newDrawing(drawingWidth, 256, fmt.Sprintf("Offsets against time of %s", p.Target.Name()))
@@ -80,8 +82,9 @@ func (p *partitionReport) OffsetTime() template.HTML {
 		if i%2 == 1 {
 			class = "band odd"
 		}
-		d.rect(x, plotTop, w, plotHeight, class, fmt.Sprintf("segment %d: offsets %d to %d, %s, largest time %s", g.BaseOffset,
-			g.BaseOffset, g.NextOffset-1, sizeOf(g.SizeBytes), p.at(g.LargestTimestamp)))
+		d.rect(x, plotTop, w, plotHeight, class,
+			fmt.Sprintf("segment %d: offsets %d to %d, %s, largest time %s", g.BaseOffset,
+				g.BaseOffset, g.NextOffset-1, sizeOf(g.SizeBytes), p.at(g.LargestTimestamp)))
 	}
 	outside := 0
 	for _, s := range samples {
@@ -146,7 +149,8 @@ func (p *partitionReport) scans(what string, h Distribution) template.HTML {
 
 func (p *partitionReport) histogram(d *drawing, what string, h Distribution, left, width float64) {
 	const top, bottom = 24.0, 140.0
-	d.text(left, 14, "label strong", "start", fmt.Sprintf("%s: half up to %s, 99%% up to %s", what, sizeOf(h.P50), sizeOf(h.P99)))
+	d.text(left, 14, "label strong", "start",
+		fmt.Sprintf("%s: half up to %s, 99%% up to %s", what, sizeOf(h.P50), sizeOf(h.P99)))
 	if h.Count == 0 {
 		d.text(left+width/2, 80, "label", "middle", "none")
 		return
@@ -177,7 +181,8 @@ func (p *partitionReport) Heat() template.HTML {
 	for i, kind := range residencyKinds {
 		y := float64(i * row)
 		d.text(0, y+15, "label", "start", kind)
-		files := slices.DeleteFunc(slices.Clone(p.Residency.Files), func(f FileResidency) bool { return f.Kind != kind || f.Pages == 0 })
+		files := slices.DeleteFunc(slices.Clone(p.Residency.Files),
+			func(f FileResidency) bool { return f.Kind != kind || f.Pages == 0 })
 		d.text(halfWidth, y+15, "label", "end", percentText(p.Residency.Kinds[i]))
 		cells := heatCells(files)
 		if len(cells) == 0 {
@@ -218,7 +223,8 @@ func heatCells(files []FileResidency) (out []heatCell) {
 			parts = []int8{int8(100 * f.Resident / f.Pages)}
 		}
 		for _, percent := range parts {
-			out = append(out, heatCell{"heat h" + itoa(int64(percent+9)/10), fmt.Sprintf("%s: %d of %d pages", name, f.Resident, f.Pages)})
+			out = append(out, heatCell{"heat h" + itoa(int64(percent+9)/10),
+				fmt.Sprintf("%s: %d of %d pages", name, f.Resident, f.Pages)})
 		}
 	}
 	if len(out) > maxCells {
@@ -244,7 +250,8 @@ func (p *partitionReport) Timeline() template.HTML {
 	}
 	low, high := p.report.nowMs, p.report.nowMs
 	for _, g := range shown {
-		low, high = min(low, max(g.LargestTimestamp, 0)), max(high, min(g.DueMs, p.report.nowMs+10*p.Stats.Retention.RetentionMs))
+		low, high = min(low, max(g.LargestTimestamp, 0)),
+			max(high, min(g.DueMs, p.report.nowMs+10*p.Stats.Retention.RetentionMs))
 	}
 	for i, g := range shown {
 		x, end := scale(max(g.LargestTimestamp, low), low, high, halfWidth), scale(min(g.DueMs, high), low, high, halfWidth)
@@ -254,8 +261,9 @@ func (p *partitionReport) Timeline() template.HTML {
 		} else if g.DueMs > g.LargestTimestamp+p.Stats.Retention.RetentionMs+1 {
 			class = "due held"
 		}
-		d.rect(x, float64(i*row)+2, end-x, row-2, class, fmt.Sprintf("segment %d: newest record %s, may go on %s", g.BaseOffset,
-			p.at(g.LargestTimestamp), p.at(g.DueMs)))
+		d.rect(x, float64(i*row)+2, end-x, row-2, class,
+			fmt.Sprintf("segment %d: newest record %s, may go on %s", g.BaseOffset,
+				p.at(g.LargestTimestamp), p.at(g.DueMs)))
 	}
 	now := scale(p.report.nowMs, low, high, halfWidth)
 	d.line(now, 0, now, float64(len(shown)*row+4), "now")
@@ -267,7 +275,8 @@ func (p *partitionReport) Timeline() template.HTML {
 	}
 	d.text(now, float64(len(shown)*row+18), "label strong", anchor, "now")
 	if len(segments) > most {
-		d.text(halfWidth, float64(len(shown)*row+18), "label", "end", fmt.Sprintf("the oldest %d of %d segments", most, len(segments)))
+		d.text(halfWidth, float64(len(shown)*row+18), "label", "end",
+			fmt.Sprintf("the oldest %d of %d segments", most, len(segments)))
 	}
 	return d.end()
 }

@@ -290,8 +290,8 @@ func (c *segmentCheck) badChecksum(h record.Header, pos int64) {
 	c.report.damaged, c.unknown = true, true
 	f := c.add(Error, BadChecksum, pos, h.BaseOffset,
 		fmt.Sprintf("the checksum of the batch of %d bytes is wrong: its bytes changed after they were written", h.SizeBytes),
-		fmt.Sprintf("consumers stop at offset %d with a checksum error; a recovery by Kafka cuts here and deletes what is behind",
-			c.report.next),
+		fmt.Sprintf("consumers stop at offset %d with a checksum error; a recovery by Kafka cuts here and deletes what is "+
+			"behind", c.report.next),
 		"restore a single flipped bit if that is all; else keep the batch in a cut-* file and close the gap")
 	f.Bytes = int64(h.SizeBytes)
 	c.report.bad(pos, pos+int64(h.SizeBytes), false)
@@ -322,7 +322,8 @@ func (c *segmentCheck) checkOffsets(h *record.Header, pos int64, entry []byte) b
 		c.add(Error, OffsetRange, pos, h.BaseOffset,
 			fmt.Sprintf("offsets %d to %d do not belong to a segment from %d%s", h.BaseOffset, h.LastOffset, c.base, c.upTo()),
 			"readers that come by offset miss these records",
-			"restore a flipped bit of an offset if that is all; else none: Kafka splits a segment of too wide a range at its start")
+			"restore a flipped bit of an offset if that is all; else none: Kafka splits a segment of too wide a range at "+
+				"its start")
 	case h.BaseOffset > r.next && !c.unknown:
 		c.gap(r.next, h.BaseOffset, pos)
 	}

@@ -276,7 +276,8 @@ func (s *statistician) guide(base int64) (*guide, error) {
 		return nil, err
 	}
 	return &guide{
-		offsets: &offsetCursor{a, base}, forTime: &offsetCursor{b, base}, times: &timeCursor{c, base}, timeFrom: base, maximum: -1,
+		offsets: &offsetCursor{a, base}, forTime: &offsetCursor{b, base}, times: &timeCursor{c, base}, timeFrom: base,
+		maximum: -1,
 	}, nil
 }
 
@@ -346,7 +347,8 @@ type Retention struct {
 
 func (s *statistician) retention(cfg commitlog.Config, start int64) {
 	r := &s.out.Retention
-	*r = Retention{Policy: policyText(cfg.CleanupPolicy), RetentionMs: cfg.RetentionMs, RetentionBytes: cfg.RetentionBytes, NextBase: -1, NextDueMs: -1, HeldBy: -1}
+	*r = Retention{Policy: policyText(cfg.CleanupPolicy), RetentionMs: cfg.RetentionMs, RetentionBytes: cfg.RetentionBytes,
+		NextBase: -1, NextDueMs: -1, HeldBy: -1}
 	segments := s.out.Segments
 	var candidates []commitlog.Candidate
 	for i := range segments {
@@ -355,7 +357,8 @@ func (s *statistician) retention(cfg commitlog.Config, start int64) {
 			next = segments[i+1].BaseOffset
 		}
 		candidates = append(candidates, commitlog.Candidate{
-			SizeBytes: segments[i].SizeBytes, LargestTimestamp: segments[i].LargestTimestamp, NextBase: next, Last: i == len(segments)-1,
+			SizeBytes: segments[i].SizeBytes, LargestTimestamp: segments[i].LargestTimestamp, NextBase: next,
+			Last: i == len(segments)-1,
 		})
 	}
 	if len(candidates) == 0 {
