@@ -77,7 +77,7 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 		o.FS = vfs.OS()
 	}
 	b := &Broker{opts: o, log: o.Logger, started: time.Now(), epoch: -1}
-	for _, step := range []func(context.Context) error{b.configure, b.openDirectories, b.openMetadata,
+	for _, step := range []func(context.Context) error{b.configure, b.openDirectories, b.prove, b.identify, b.openMetadata,
 		b.makeCoordinators, b.makeReplicas, b.startAdmin, b.loadPartitions, b.listen, b.register, b.serve} {
 		err := ctx.Err()
 		if err == nil {
@@ -114,17 +114,13 @@ func (b *Broker) configure(context.Context) error {
 	c := node.Broker()
 	b.scheduler = newScheduler(schedulerThreads)
 	b.files = index.NewFileCache(b.opts.FS, int(c.OpenFiles))
-	b.pages = index.NewCache(c.MemoryBytes / pageCacheShare)
+	b.pages = index.NewCache(c.MemoryBytes / pageShare)
 	b.metrics = newMetrics(b)
 	return nil
 }
 
-const (
-	// schedulerThreads is how many background tasks run at once (Kafka: background.threads, 10).
-	schedulerThreads = 10
-	// pageCacheShare is the part of the memory budget that pages of indexes may take: one in so many.
-	pageCacheShare = 8
-)
+// schedulerThreads is how many background tasks run at once (Kafka: background.threads, 10).
+const schedulerThreads = 10
 
 // abort takes down what a failed start had put up.
 func (b *Broker) abort() error {

@@ -24,6 +24,9 @@ func (b *Broker) follow(d *metadata.Delta, image *metadata.Image) {
 		b.log.Error("partitions do not follow the metadata", "error", err)
 	}
 	b.forgetOffsets(d)
+	if len(b.dirs.Directories()) > 1 && len(d.Topics()) > 0 {
+		b.assignDirectoriesSoon()
+	}
 }
 
 // applyConfigs puts the dynamic broker configs over the static ones.
@@ -92,7 +95,7 @@ func (b *Broker) register(ctx context.Context) error {
 	if err != nil || reply.IsFenced {
 		return fmt.Errorf("unfence broker: still fenced: %v: %w", reply.IsFenced, err)
 	}
-	return nil
+	return b.assignDirectories(ctx)
 }
 
 func (b *Broker) heartbeat(ctx context.Context, shutdown bool) (controller.HeartbeatReply, error) {

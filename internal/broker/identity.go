@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -63,19 +64,13 @@ func newID() [16]byte {
 	return id
 }
 
-// identify proves that the directories are this node's, or makes them so when they are empty.
-func (b *Broker) identify() error {
-	node := b.config().NodeID
+// identify makes directories that are new this node's.
+func (b *Broker) identify(context.Context) error {
 	m, found := b.dirs.Identity()
-	if found && m.NodeID != node {
-		return fmt.Errorf("configured node.id %d does not match node.id %d in meta.properties: "+
-			"if you moved your data, make sure your configured node.id matches", node, m.NodeID)
-	}
-	cluster := m.ClusterID
 	if !found {
-		cluster = checkpoint.FormatID(newID())
+		m.ClusterID = checkpoint.FormatID(newID())
 	}
-	return b.dirs.Format(cluster, node)
+	return b.dirs.Format(m.ClusterID, b.config().NodeID)
 }
 
 func (b *Broker) clusterID() string {

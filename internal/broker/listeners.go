@@ -117,14 +117,6 @@ func (b *Broker) serve(context.Context) error {
 // profileNames are the values of tidemark.api.versions as protocol names them.
 var profileNames = map[string]string{"wide": "full", "kafka": "strict-4.3"}
 
-// queuedBytes bounds the bytes of requests in memory: queued.max.request.bytes, else half of the memory budget.
-func queuedBytes(c *config.Broker) int64 {
-	if c.QueuedMaxRequestBytes > 0 {
-		return c.QueuedMaxRequestBytes
-	}
-	return c.MemoryBytes / 2
-}
-
 func overrides(c *config.Broker) map[netip.Addr]int {
 	out := map[netip.Addr]int{}
 	for host, n := range c.MaxConnectionsPerIPOverrides {

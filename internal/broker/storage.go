@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,26 +13,25 @@ import (
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/commitlog"
 	"tidemark/internal/config"
-	"tidemark/internal/controller"
 	"tidemark/internal/logdir"
 	"tidemark/internal/metadata"
 	"tidemark/internal/quorum"
 	"tidemark/internal/replica"
 )
 
-// openDirectories locks the log directories and settles whose they are.
+// openDirectories locks the log directories and reads whose they are.
 func (b *Broker) openDirectories(context.Context) error {
 	c := b.config()
 	dirs, err := logdir.Open(logdir.Options{
 		FS: b.opts.FS, Dirs: c.LogDirs, Settings: dirSettings(b), Clock: time.Now, Rand: mathrand.Uint64, NewID: newID,
-		Scheduler: b.scheduler, Logger: b.log, Files: b.files, Pages: b.pages, Metrics: &b.logs,
+		Scheduler: b.scheduler, Logger: b.log, Files: b.files, Pages: b.pages, Metrics: &b.logs, Memory: newDecompression(c),
 		Offline: b.directoryFailed,
 	})
 	if err != nil {
 		return err
 	}
 	b.dirs = dirs
-	return b.identify()
+	return nil
 }
 
 func dirSettings(b *Broker) logdir.Settings {
@@ -60,7 +58,6 @@ func (b *Broker) directoryFailed(dir string, partitions []checkpoint.TopicPartit
 
 // openMetadata replays the metadata log, or makes a new one in directories that hold nothing yet.
 func (b *Broker) openMetadata(context.Context) error {
-	c := b.config()
 	home, err := b.metadataDirectory()
 	if err != nil {
 		return err
@@ -68,18 +65,11 @@ func (b *Broker) openMetadata(context.Context) error {
 	if err := b.writeBootstrap(home); err != nil {
 		return err
 	}
-	options, err := controller.NodeOptions(b.clusterID(), b.static, b.node.Load)
+	options, err := b.quorumOptions(home)
 	if err != nil {
 		return err
 	}
-	b.quorum, err = quorum.Open(quorum.Options{
-		FS: b.opts.FS, LogDir: home.Path, DirectoryID: home.ID, NodeID: c.NodeID, Controller: controller.New(options),
-		Clock: time.Now, Random: rand.Reader, Logger: b.log, Endpoints: controllerEndpoints(c),
-		SegmentBytes: c.MetadataLogSegmentBytes, SegmentMs: c.MetadataLogSegmentAge.Milliseconds(),
-		SnapshotBytes: c.MetadataLogMaxRecordBytesBetweenSnapshots, SnapshotInterval: neverIfZero(c),
-		MaxRetentionBytes: c.MetadataMaxRetentionBytes, MaxRetention: c.MetadataMaxRetention,
-		Files: b.files, Pages: b.pages, Background: b.scheduler.Background, After: b.scheduler.After,
-	})
+	b.quorum, err = quorum.Open(options)
 	if err != nil {
 		return err
 	}
@@ -128,16 +118,11 @@ func (b *Broker) metadataDirectory() (logdir.Directory, error) {
 }
 
 // writeBootstrap writes the records that a new cluster begins with, as formatting does, unless there is a metadata
-// log already. It never begins a new cluster beside partitions of an old one.
+// log already.
 func (b *Broker) writeBootstrap(home logdir.Directory) error {
 	_, err := b.opts.FS.Stat(filepath.Join(home.Path, logdir.MetadataFolder))
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
-	}
-	if found, err := b.dirs.FindPartition(); err != nil || found != "" {
-		return errors.Join(err, fmt.Errorf("%s holds partitions, such as %s, but no %s: starting here would make a "+
-			"new, empty cluster beside them; give the log directory that holds the metadata log first in log.dirs",
-			home.Path, found, logdir.MetadataFolder))
 	}
 	for _, d := range b.dirs.Directories() {
 		if err := quorum.WriteBootstrap(b.opts.FS, d.Path, time.Now()); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tidemark/internal/index"
+	"tidemark/record"
 	"tidemark/vfs"
 )
 
@@ -44,6 +45,8 @@ type Options struct {
 
 	// MaxDecompressedBytes bounds what one batch may decompress to, of producers and of the log; 0: 256 MiB.
 	MaxDecompressedBytes int64
+	// Memory is what decompression takes its memory from, shared by all logs of a process; nil: it is not bounded.
+	Memory record.Memory
 
 	// ProducerIDExpirationMs is producer.id.expiration.ms; 0: Kafka's default of a day.
 	ProducerIDExpirationMs int64

@@ -26,7 +26,8 @@ func (l *Log) noInfo() AppendInfo {
 // append is under way.
 func (l *Log) AppendAsLeader(batch []byte, o AppendOptions) (AppendInfo, error) {
 	cfg := l.cfg.Load()
-	c := checker{cfg: cfg, name: l.name, opts: o, nowMs: l.now()}
+	c := checker{cfg: cfg, name: l.name, opts: o, nowMs: l.now(),
+		decode: record.IterOptions{MaxBytes: l.o.MaxDecompressedBytes, Memory: l.o.Memory}}
 	good, err := c.check(batch)
 	if err != nil {
 		info := l.noInfo()

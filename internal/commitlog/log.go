@@ -124,7 +124,7 @@ func newLog(o Options) *Log {
 	l.cfg.Store(&cfg)
 	l.env = &segment.Env{
 		Files: o.Files, Pages: o.Pages, Logger: l.o.Logger, Clock: o.Clock, Metrics: &o.Metrics.Segment,
-		MaxDecompressedBytes: o.MaxDecompressedBytes, Aborted: l.abortedIn,
+		MaxDecompressedBytes: o.MaxDecompressedBytes, Memory: o.Memory, Aborted: l.abortedIn,
 	}
 	l.env.SetDir(o.Dir)
 	l.firstUnstable.Store(-1)

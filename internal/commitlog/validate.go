@@ -79,10 +79,11 @@ func nextEntry(b []byte) (size int, magic int8, err error) {
 
 // checker examines one batch on behalf of the leader. It needs no lock: nothing it asks depends on the log.
 type checker struct {
-	cfg   *Config
-	name  string // topic-partition, for texts
-	opts  AppendOptions
-	nowMs int64
+	cfg    *Config
+	name   string // topic-partition, for texts
+	opts   AppendOptions
+	nowMs  int64
+	decode record.IterOptions
 
 	rebuild *record.Builder // nil: the batch goes to the log as it came
 	inPlace bool
@@ -211,7 +212,9 @@ func (c *checker) rebuilt() (record.Batch, error) {
 func (c *checker) records(b record.Batch) error {
 	// Keys matter to compacted topics, sizes to the text about a forbidden timestamp type.
 	skip := c.inPlace && !c.cfg.CleanupPolicy.Compact() && b.TimestampType() == record.CreateTime
-	it, err := record.NewIterator(b, record.IterOptions{SkipKV: skip})
+	decode := c.decode
+	decode.SkipKV = skip
+	it, err := record.NewIterator(b, decode)
 	if err != nil {
 		return decodeError(err)
 	}

@@ -36,6 +36,7 @@ func openDirectory(fsys vfs.FS, path string) (*directory, error) {
 	}
 	lock, err := fsys.Lock(filepath.Join(path, lockFile))
 	if err != nil {
+		//nolint:staticcheck // Kafka's text
 		return nil, fmt.Errorf("Failed to acquire lock on file .lock in %s. A Kafka instance in another process or "+
 			"thread is using this directory: %w", path, err)
 	}

@@ -122,6 +122,7 @@ func (s *Set) list() ([]found, error) {
 		}
 		for _, f := range listed {
 			if other, twice := places[f.tp]; twice {
+				//nolint:staticcheck // Kafka's text
 				return nil, fmt.Errorf("Duplicate log directories for %s are found in both %s and %s. It is likely "+
 					"because log directory failure happened while broker was replacing current replica with future "+
 					"replica. Recover broker from this failure by manually deleting one of the two directories for "+
@@ -206,6 +207,7 @@ func (s *Set) logOptions(f found, path string, a Assignment) commitlog.Options {
 		Background: s.opts.Scheduler.Background, After: s.opts.Scheduler.After,
 		Failed:                 func(err error) { s.fail(f.dir, err) },
 		Metrics:                s.opts.Metrics,
+		Memory:                 s.opts.Memory,
 		ProducerIDExpirationMs: s.opts.Settings.ProducerIDExpirationMs,
 		VerifyTransactions:     s.opts.Settings.VerifyTransactions,
 	}

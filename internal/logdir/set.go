@@ -11,6 +11,7 @@ import (
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/commitlog"
 	"tidemark/internal/index"
+	"tidemark/record"
 	"tidemark/vfs"
 )
 
@@ -66,6 +67,7 @@ type Options struct {
 	Files     *index.FileCache   // bounds the open descriptors of all logs
 	Pages     *index.Cache       // index pages of all logs
 	Metrics   *commitlog.Metrics // nil: not counted
+	Memory    record.Memory      // that decompression takes its memory from; nil: not bounded together
 
 	// Offline is told when the disk of a directory failed; the partitions are those that were in it.
 	Offline func(dir string, partitions []checkpoint.TopicPartition, err error)

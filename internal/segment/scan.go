@@ -220,7 +220,8 @@ func (s *Segment) firstOffset(h record.Header, pos, least int64) int64 {
 	if err != nil {
 		return least
 	}
-	it, err := record.NewIterator(entry, record.IterOptions{SkipKV: true, MaxBytes: s.env.MaxDecompressedBytes})
+	it, err := record.NewIterator(entry, record.IterOptions{SkipKV: true, MaxBytes: s.env.MaxDecompressedBytes,
+		Memory: s.env.Memory})
 	if err != nil {
 		return least
 	}

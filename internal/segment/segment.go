@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/internal/index"
+	"tidemark/record"
 )
 
 // The suffixes of a segment's files.
@@ -36,6 +37,7 @@ type Env struct {
 	Metrics *Metrics
 	// MaxDecompressedBytes bounds what one batch may decompress to; 0: [record.DefaultMaxBytes].
 	MaxDecompressedBytes int64
+	Memory               record.Memory // that decompression takes its memory from; nil: not bounded together
 	// Aborted tells the aborted transactions that end in a segment, from its batches, which each goes through, and
 	// from the state of producers at its start. nil: transaction indexes are taken as they are.
 	Aborted func(s *Segment, each func(Each) error) ([]index.AbortedTxn, error)

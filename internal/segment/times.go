@@ -154,7 +154,8 @@ func (s *Segment) firstRecord(sc *scanner, want func(offset, timestamp int64) bo
 	if err != nil {
 		return Found{}, false, err
 	}
-	it, err := record.NewIterator(entry, record.IterOptions{SkipKV: true, MaxBytes: s.env.MaxDecompressedBytes})
+	it, err := record.NewIterator(entry, record.IterOptions{SkipKV: true, MaxBytes: s.env.MaxDecompressedBytes,
+		Memory: s.env.Memory})
 	if err == nil {
 		defer it.Close()
 		for it.Next() {

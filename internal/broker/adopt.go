@@ -1,0 +1,149 @@
+package broker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tidemark/internal/controller"
+	"tidemark/internal/logdir"
+	"tidemark/internal/metadata"
+	"tidemark/internal/quorum"
+	"tidemark/vfs"
+)
+
+// RefusedError is a data directory that this program must not lead: it belongs to more than this node. Nothing was
+// written to it.
+type RefusedError struct{ Reason string }
+
+// Error says why, and what can be done instead.
+func (e *RefusedError) Error() string {
+	return "this directory is not this node's alone to lead, nothing was changed: " + e.Reason +
+		"\nto look into it without changing anything: tidemark log ls DIR, tidemark log verify DIR"
+}
+
+func refuse(format string, args ...any) error {
+	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// prove shows, before the first byte is written, that the directories are this node's to lead: the metadata log, if
+// there is one, names it as the only voter, and no partition has a replica elsewhere. The metadata is replayed once
+// over a file system that keeps changes in memory.
+func (b *Broker) prove(context.Context) error {
+	if !slices.Contains(b.config().ProcessRoles, "controller") {
+		return refuse("process.roles is %v: a broker without the controller role is part of a larger cluster",
+			b.config().ProcessRoles)
+	}
+	if err := b.checkNodeID(); err != nil {
+		return err
+	}
+	home, err := b.metadataDirectory()
+	if err != nil {
+		return err
+	}
+	_, err = b.opts.FS.Stat(filepath.Join(home.Path, logdir.MetadataFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return b.proveEmpty(home)
+	}
+	if err != nil {
+		return err
+	}
+	if _, found := b.dirs.Identity(); !found {
+		return refuse("%s has a metadata log but no meta.properties that says whose it is", home.Path)
+	}
+	image, err := b.previewMetadata(home)
+	if err != nil {
+		return err
+	}
+	return b.proveAlone(image)
+}
+
+// checkNodeID proves that the configured number is that of the directories.
+func (b *Broker) checkNodeID() error {
+	node := b.config().NodeID
+	if m, found := b.dirs.Identity(); found && m.NodeID != node {
+		return refuse("configured node.id %d does not match node.id %d in meta.properties: if you moved your data, "+
+			"make sure your configured node.id matches", node, m.NodeID)
+	}
+	return nil
+}
+
+// proveEmpty refuses partitions without their metadata log: starting would make a new, empty cluster beside them.
+func (b *Broker) proveEmpty(home logdir.Directory) error {
+	found, err := b.dirs.FindPartition()
+	if err != nil || found == "" {
+		return err
+	}
+	return refuse("%s is a partition, but %s has no %s: starting would make a new, empty cluster beside it; put the "+
+		"log directory that holds the metadata log into log.dirs", found, home.Path, logdir.MetadataFolder)
+}
+
+// previewMetadata replays the metadata as opening it would, in memory.
+func (b *Broker) previewMetadata(home logdir.Directory) (*metadata.Image, error) {
+	o, err := b.quorumOptions(home)
+	if err != nil {
+		return nil, err
+	}
+	o.FS, o.Files, o.Pages, o.Logger = vfs.Overlay(b.opts.FS), nil, nil, nil
+	o.Background, o.After, o.Metrics = nil, nil, nil
+	q, err := quorum.Open(o)
+	if errors.Is(err, quorum.ErrNotSoleVoter) {
+		return nil, refuse("%v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return q.Image(), q.Close()
+}
+
+// proveAlone refuses an image in which another node has a part.
+func (b *Broker) proveAlone(image *metadata.Image) error {
+	node := b.config().NodeID
+	for c := range image.Controllers() {
+		if c.ID != node {
+			return refuse("the metadata knows another controller, node %d", c.ID)
+		}
+	}
+	own := map[metadata.UUID]bool{}
+	for _, d := range b.dirs.Directories() {
+		own[metadata.UUID(d.ID)] = true
+	}
+	if last := image.Broker(node); last != nil {
+		for _, dir := range last.LogDirs {
+			if !own[dir] {
+				return refuse("the node had a log directory with id %s that is not among those given: give all of "+
+					"log.dirs", dir)
+			}
+		}
+	}
+	for topic := range image.Topics() {
+		for id, p := range topic.Partitions() {
+			if !slices.Equal(p.Replicas, []int32{node}) {
+				return refuse("partition %s-%d has replicas %v, this is node %d", topic.Name, id, p.Replicas, node)
+			}
+		}
+	}
+	return nil
+}
+
+// quorumOptions are how the metadata log is opened.
+func (b *Broker) quorumOptions(home logdir.Directory) (quorum.Options, error) {
+	c := b.config()
+	decides, err := controller.NodeOptions(b.clusterID(), b.static, b.node.Load)
+	if err != nil {
+		return quorum.Options{}, err
+	}
+	return quorum.Options{
+		FS: b.opts.FS, LogDir: home.Path, DirectoryID: home.ID, NodeID: c.NodeID, Controller: controller.New(decides),
+		Clock: time.Now, Random: rand.Reader, Logger: b.log, Endpoints: controllerEndpoints(c),
+		SegmentBytes: c.MetadataLogSegmentBytes, SegmentMs: c.MetadataLogSegmentAge.Milliseconds(),
+		SnapshotBytes: c.MetadataLogMaxRecordBytesBetweenSnapshots, SnapshotInterval: neverIfZero(c),
+		MaxRetentionBytes: c.MetadataMaxRetentionBytes, MaxRetention: c.MetadataMaxRetention,
+		Files: b.files, Pages: b.pages, Background: b.scheduler.Background, After: b.scheduler.After,
+	}, nil
+}
