@@ -60,7 +60,8 @@ func logCommand(env *cli.Env) *cobra.Command {
 	}
 	f := c.PersistentFlags()
 	f.BoolVar(&o.json, "json", false, "one JSON object a line instead of text")
-	f.StringVar(&o.zone, "zone", "Local", "time zone of dates in arguments and output: UTC, Local or a name as Europe/Berlin")
+	f.StringVar(&o.zone, "zone", "Local",
+		"time zone of dates in arguments and output: UTC, Local or a name as Europe/Berlin")
 	f.StringSliceVar(&o.topics, "topic", nil, "only topics of these names; * and ? match as in a shell")
 	f.Int32SliceVar(&o.parts, "partition", nil, "only partitions of these numbers")
 	f.StringArrayVar(&o.set, "set", nil, "KEY=VALUE: a topic config that holds for all topics looked at")

@@ -141,7 +141,8 @@ func (o *logOptions) printAdvice(cold []inspect.Target, settings *inspect.Settin
 		}
 		fmt.Fprintf(o.env.Stdout, "%s: less than %d%% of its index pages are resident\n", t.Name(), inspect.ResidencyGoal)
 		for _, a := range inspect.CacheAdvice(s) {
-			fmt.Fprintf(o.env.Stdout, "  %s: indexes of %s instead of %s; %s\n", a.Setting, humanBytes(a.IndexBytes), humanBytes(a.Now), a.Cost)
+			fmt.Fprintf(o.env.Stdout, "  %s: indexes of %s instead of %s; %s\n", a.Setting, humanBytes(a.IndexBytes),
+				humanBytes(a.Now), a.Cost)
 		}
 	}
 	return nil

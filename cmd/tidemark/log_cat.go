@@ -67,7 +67,8 @@ func logCatCommand(o *logOptions) *cobra.Command {
 
 func (o *logOptions) cat(args []string, a catOptions) error {
 	if !slices.Contains(catFormats, a.format) || !slices.Contains(isolations, a.isolation) {
-		return errors.New("--format wants " + strings.Join(catFormats, ", ") + "; --isolation " + strings.Join(isolations, " or "))
+		return fmt.Errorf("--format wants %s; --isolation %s",
+			strings.Join(catFormats, ", "), strings.Join(isolations, " or "))
 	}
 	zone, err := o.location()
 	if err != nil {
@@ -156,12 +157,14 @@ type catLine struct {
 	inspect.Record
 }
 
-func printRecord(w io.Writer, prefix string, t inspect.Target, r inspect.Record, asJSON, asHex bool, zone *time.Location) error {
+func printRecord(w io.Writer, prefix string, t inspect.Target, r inspect.Record, asJSON, asHex bool,
+	zone *time.Location) error {
 	if asJSON {
 		return writeJSON(w, catLine{"record", t.Topic, t.Partition, r})
 	}
 	if asHex {
-		_, err := fmt.Fprintf(w, "%soffset %d  %s  key %s\n%svalue %s\n%s", prefix, r.Offset, inspect.FormatTime(r.Timestamp, zone),
+		_, err := fmt.Fprintf(w, "%soffset %d  %s  key %s\n%svalue %s\n%s", prefix, r.Offset,
+			inspect.FormatTime(r.Timestamp, zone),
 			sizeText(r.Key), hex.Dump(r.Key), sizeText(r.Value), hex.Dump(r.Value))
 		return err
 	}
@@ -169,7 +172,8 @@ func printRecord(w io.Writer, prefix string, t inspect.Target, r inspect.Record,
 	if r.Control != "" {
 		control = "\tcontrol " + r.Control
 	}
-	_, err := fmt.Fprintf(w, "%s%d\t%s\t%s\t%s%s\n", prefix, r.Offset, inspect.FormatTime(r.Timestamp, zone), plain(r.Key), plain(r.Value), control)
+	_, err := fmt.Fprintf(w, "%s%d\t%s\t%s\t%s%s\n", prefix, r.Offset, inspect.FormatTime(r.Timestamp, zone), plain(r.Key),
+		plain(r.Value), control)
 	return err
 }
 
@@ -189,8 +193,10 @@ func plain(b inspect.Text) string {
 	if strings.Contains(quoted, `\x`) {
 		return fmt.Sprintf("0x%x", []byte(b))
 	}
-	if strings.Contains(quoted, `\`) && strings.ContainsFunc(string(b), func(r rune) bool { return r < ' ' || r == 0x7f }) {
+	if strings.Contains(quoted, `\`) && strings.ContainsFunc(string(b), isControl) {
 		return quoted
 	}
 	return string(b)
 }
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }

@@ -19,7 +19,8 @@ refused.
 
 --json: one object of type "export" a partition.`
 
-const logExportExample = `  tidemark log export --from "time:2026-11-30 08:00" --to "time:2026-11-30 09:00" -o /tmp/hour /var/lib/kafka/orders-0
+const logExportExample = `  tidemark log export --from "time:2026-11-30 08:00" --to "time:2026-11-30 09:00" ` +
+	`-o /tmp/hour /var/lib/kafka/orders-0
   tidemark log export --from 4000 --to 5000 -o /tmp/part /backup/orders-0`
 
 func logExportCommand(o *logOptions) *cobra.Command {
@@ -67,7 +68,8 @@ func (o *logOptions) export(args []string, from, to, out string) error {
 			}
 			continue
 		}
-		fmt.Fprintf(o.env.Stdout, "%s: offsets %d to %d, %d batches, %s", s.Dir, s.From, s.To-1, s.Batches, humanBytes(s.Bytes))
+		fmt.Fprintf(o.env.Stdout, "%s: offsets %d to %d, %d batches, %s", s.Dir, s.From, s.To-1, s.Batches,
+			humanBytes(s.Bytes))
 		if s.Left > 0 {
 			fmt.Fprintf(o.env.Stdout, "; %d damaged parts left out", s.Left)
 		}

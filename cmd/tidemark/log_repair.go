@@ -122,7 +122,7 @@ func (o *logOptions) printRepairSummary(s *inspect.RepairSummary) {
 	case s.Actions == 0:
 		fmt.Fprintf(w, "%d findings, nothing to do about them\n", s.Found)
 	default:
-		fmt.Fprintf(w, "%d changes would be made for %d findings; %d errors and warnings cannot be mended; run with --apply\n",
-			s.Actions, s.Found, s.Left)
+		fmt.Fprintf(w, "%d changes would be made for %d findings; %d errors and warnings cannot be mended; "+
+			"run with --apply\n", s.Actions, s.Found, s.Left)
 	}
 }

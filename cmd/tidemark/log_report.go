@@ -64,7 +64,8 @@ func (o *logOptions) report(ctx context.Context, args []string, out string, most
 		}
 	}()
 	err = inspect.Report(ctx, o.fs, targets, inspect.ReportOptions{
-		Settings: settings, Now: o.env.Now(), Zone: zone, Title: strings.Join(args, ", "), MaxPartitions: most, Progress: bar.add,
+		Settings: settings, Now: o.env.Now(), Zone: zone, Title: strings.Join(args, ", "), MaxPartitions: most,
+		Progress: bar.add,
 	}, f)
 	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
 		return err

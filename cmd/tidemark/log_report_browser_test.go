@@ -14,9 +14,9 @@ import (
 	"tidemark/test/golden"
 )
 
-// TestLogReportInBrowser opens a report in headless Chromium as on a desktop and on a phone, light and dark: each picture
-// must have something on it, and dark must be darker. TIDEMARK_PICTURES names a folder that gets the pictures, for a
-// person to look at.
+// TestLogReportInBrowser opens a report in headless Chromium as on a desktop and on a phone, light and dark: each
+// picture must have something on it, and dark must be darker. TIDEMARK_PICTURES names a folder that gets the pictures,
+// for a person to look at.
 func TestLogReportInBrowser(t *testing.T) {
 	browser, err := exec.LookPath("chromium")
 	if err != nil {

@@ -93,8 +93,8 @@ func printStats(w io.Writer, s *inspect.Statistics, zone *time.Location) {
 		if !s.IntervalKnown {
 			assumed = " (the default; nothing here tells)"
 		}
-		fmt.Fprintf(w, "  density     an entry every %s on average, %s at most; index.interval.bytes=%d%s\n", humanBytes(d.Mean),
-			humanBytes(d.Max), s.IndexIntervalBytes, assumed)
+		fmt.Fprintf(w, "  density     an entry every %s on average, %s at most; index.interval.bytes=%d%s\n",
+			humanBytes(d.Mean), humanBytes(d.Max), s.IndexIntervalBytes, assumed)
 	}
 	printScan(w, "by offset", s.ScanByOffset)
 	printScan(w, "by time", s.ScanByTime)
@@ -102,7 +102,8 @@ func printStats(w io.Writer, s *inspect.Statistics, zone *time.Location) {
 	fmt.Fprintf(w, "  timestamps  first %s, smallest %s, largest %s\n", inspect.FormatTime(t.First, zone),
 		inspect.FormatTime(t.Smallest, zone), inspect.FormatTime(t.Largest, zone))
 	if s.Records > 0 {
-		fmt.Fprintf(w, "              %d records move the largest timestamp, %d are out of order (%.1f%%)", t.MovesMaximum, t.OutOfOrder,
+		fmt.Fprintf(w, "              %d records move the largest timestamp, %d are out of order (%.1f%%)", t.MovesMaximum,
+			t.OutOfOrder,
 			100*float64(t.OutOfOrder)/float64(s.Records))
 		if t.OutOfOrder > 0 {
 			fmt.Fprintf(w, ", the worst by %s at offset %d", time.Duration(t.WorstLagMs)*time.Millisecond, t.WorstLagOffset)
@@ -112,7 +113,8 @@ func printStats(w io.Writer, s *inspect.Statistics, zone *time.Location) {
 	if t.None > 0 {
 		fmt.Fprintf(w, "              %d records have no timestamp: look-ups by time never find them\n", t.None)
 	}
-	printOutlier(w, "lie more than an hour in the future: retention keeps their segments, and all behind them", t.Future, zone)
+	printOutlier(w, "lie more than an hour in the future: retention keeps their segments, and all behind them", t.Future,
+		zone)
 	printOutlier(w, "look like seconds, not milliseconds", t.Seconds, zone)
 	printOutlier(w, "look like microseconds or nanoseconds", t.Microseconds, zone)
 	printRetention(w, s, zone)
@@ -134,7 +136,8 @@ func printOutlier(w io.Writer, what string, o inspect.Outlier, zone *time.Locati
 
 func printRetention(w io.Writer, s *inspect.Statistics, zone *time.Location) {
 	r := s.Retention
-	fmt.Fprintf(w, "  retention   cleanup.policy=%s retention.ms=%d retention.bytes=%d\n", r.Policy, r.RetentionMs, r.RetentionBytes)
+	fmt.Fprintf(w, "  retention   cleanup.policy=%s retention.ms=%d retention.bytes=%d\n", r.Policy, r.RetentionMs,
+		r.RetentionBytes)
 	if r.Expired > 0 {
 		fmt.Fprintf(w, "              the next pass deletes %d segments (%s)\n", r.Expired, r.ExpiredReason)
 	}
@@ -154,7 +157,8 @@ func printSegmentStats(out io.Writer, s *inspect.Statistics, zone *time.Location
 		if g.DueMs >= 0 {
 			due = inspect.FormatTime(g.DueMs, zone)
 		}
-		fmt.Fprintf(w, "  %020d\t%s\t%d\t%d\t%s\t%s\t%s\n", g.BaseOffset, humanBytes(g.SizeBytes), g.OffsetEntries, g.TimeEntries,
+		fmt.Fprintf(w, "  %020d\t%s\t%d\t%d\t%s\t%s\t%s\n", g.BaseOffset, humanBytes(g.SizeBytes), g.OffsetEntries,
+			g.TimeEntries,
 			humanBytes(g.ScanP99), inspect.FormatTime(g.LargestTimestamp, zone), due)
 	}
 	return w.Flush()

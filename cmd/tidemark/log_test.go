@@ -19,7 +19,8 @@ func TestLogRepairCommand(t *testing.T) {
 	if out, errs, status := call(t, "", "log", "repair", dir); status != 1 || !strings.Contains(out, "would: ") {
 		t.Errorf("dry run: status %d\n%s%s", status, out, errs)
 	}
-	if out, errs, status := call(t, "", "log", "repair", "--apply", dir); status != 0 || !strings.Contains(out, "0 errors and warnings are left") {
+	out, errs, status := call(t, "", "log", "repair", "--apply", dir)
+	if status != 0 || !strings.Contains(out, "0 errors and warnings are left") {
 		t.Errorf("apply: status %d\n%s%s", status, out, errs)
 	}
 	if out, errs, status := call(t, "", "log", "verify", dir); status != 0 {
@@ -69,7 +70,8 @@ func TestLogCacheCommand(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if out, errs, status := call(t, "", "log", "cache", "--files", dir); status != 0 || !strings.Contains(out, "timeindex") {
+	if out, errs, status := call(t, "", "log", "cache", "--files", dir); status != 0 ||
+		!strings.Contains(out, "timeindex") {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
 }
@@ -95,7 +97,8 @@ func TestLogReportCommand(t *testing.T) {
 	if at := outside.FindString(text); at != "" {
 		t.Errorf("the page asks for something: %q", at)
 	}
-	for _, want := range []string{"wrong-checksum", "03-out-of-order-0", "out of order", "prefers-color-scheme", "</html>", "resident"} {
+	for _, want := range []string{"wrong-checksum", "03-out-of-order-0", "out of order", "prefers-color-scheme", "</html>",
+		"resident"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in the page", want)
 		}

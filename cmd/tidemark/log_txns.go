@@ -62,7 +62,8 @@ func (o *logOptions) transactions(args, states []string) error {
 			if x.MarkerOffset < 0 {
 				end = "no marker"
 			}
-			_, err := fmt.Fprintf(o.env.Stdout, "%s-%d  %-9s  producer %d epoch %d  offsets from %d, %s  %s to %s  %d records, %s\n",
+			_, err := fmt.Fprintf(o.env.Stdout,
+				"%s-%d  %-9s  producer %d epoch %d  offsets from %d, %s  %s to %s  %d records, %s\n",
 				x.Topic, x.Partition, x.State, x.ProducerID, x.ProducerEpoch, x.FirstOffset, end,
 				inspect.FormatTime(x.FirstTime, zone), inspect.FormatTime(x.EndTime, zone), x.Records, humanBytes(x.Bytes))
 			return err
@@ -73,8 +74,8 @@ func (o *logOptions) transactions(args, states []string) error {
 		if o.json {
 			err = o.emit(s)
 		} else {
-			_, err = fmt.Fprintf(o.env.Stdout, "%s-%d: %d committed, %d aborted, %d open; last stable offset %d of %d\n", s.Topic, s.Partition,
-				s.Committed, s.Aborted, s.Open, s.LastStableOffset, s.EndOffset)
+			_, err = fmt.Fprintf(o.env.Stdout, "%s-%d: %d committed, %d aborted, %d open; last stable offset %d of %d\n",
+				s.Topic, s.Partition, s.Committed, s.Aborted, s.Open, s.LastStableOffset, s.EndOffset)
 		}
 		if err != nil {
 			return err

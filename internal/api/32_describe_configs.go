@@ -16,8 +16,8 @@ import (
 
 // DescribeConfigs (32).
 //
-// v0: Kafka 3.9 never sets "is default". v1: synonyms and sources (KIP-226). v3: types and documentation (KIP-569). v4: flexible. Groups are described
-// since KIP-848, client metrics since KIP-714.
+// v0: Kafka 3.9 never sets "is default". v1: synonyms and sources (KIP-226). v3: types and documentation (KIP-569).
+// v4: flexible. Groups are described since KIP-848, client metrics since KIP-714.
 
 func (a *API) describeConfigs(c *call, request *kmsg.DescribeConfigsRequest) kmsg.Response {
 	response := answerTo[*kmsg.DescribeConfigsResponse](request)

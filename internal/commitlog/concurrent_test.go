@@ -14,7 +14,7 @@ import (
 )
 
 // TestReadersBesideChanges reads and looks up while the log is appended to, rolled, truncated, trimmed and flushed.
-// Every record carries its offset in its value, unless a truncation put another one there: its timestamp tells the turn.
+// Every record carries its offset in its value, unless a truncation put another one there: its timestamp tells which.
 func TestReadersBesideChanges(t *testing.T) {
 	mem := vfs.NewMem()
 	must(t, mem.MkdirAll(worldDir, 0o755))

@@ -83,7 +83,9 @@ func (l *Log) endRecovery(segments []*segment.Segment, results []segment.Recover
 // recoverSegment checks one segment and builds its indexes anew, with the state of producers as it was at its start:
 // that comes from the segments before. all are those that the log is known to have; limit is the base offset of the
 // next one, 0 when there is none.
-func (l *Log) recoverSegment(s *segment.Segment, before, all []*segment.Segment, limit int64) (segment.Recovered, error) {
+func (l *Log) recoverSegment(
+	s *segment.Segment, before, all []*segment.Segment, limit int64,
+) (segment.Recovered, error) {
 	l.o.Logger.Info("recover segment", "segment", s.BaseOffset())
 	l.o.Metrics.SegmentsRecovered.Add(1)
 	producers := l.newProducers(l.o.FS, l.producers.Snapshots())

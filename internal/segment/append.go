@@ -239,8 +239,8 @@ func (s *Segment) trimLog(f *files) error {
 	return f.log.Truncate(size)
 }
 
-// Flush makes the segment's files durable, the log first, unless nothing changed since the last time or [Segment.Replace]
-// put another in its place. After an error the state of the files is not known.
+// Flush makes the segment's files durable, the log first, unless nothing changed since the last time or
+// [Segment.Replace] put another in its place. After an error the state of the files is not known.
 func (s *Segment) Flush() error {
 	if !s.dirty.Swap(false) || s.replaced() {
 		return nil

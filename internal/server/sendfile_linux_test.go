@@ -13,7 +13,7 @@ import (
 	"tidemark/vfs"
 )
 
-// diskFolder makes a folder on a disk: the usual place for temporary files may be in memory, where no file is ever cold.
+// diskFolder makes a folder on a disk: the usual place for temporary files may be in memory, where no file gets cold.
 func diskFolder(t *testing.T) string {
 	t.Helper()
 	for _, parent := range []string{os.TempDir(), ".", "/var/tmp"} {

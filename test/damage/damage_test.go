@@ -36,8 +36,8 @@ func TestDamageTable(t *testing.T) {
 	whole := wholeLog(t, golden.Load(t, "10-crash-intact"))
 	data := template(t, cases[0])
 	var table strings.Builder
-	table.WriteString("Each golden folder `10-*`, started as Kafka was. A cell is *Kafka 4.3.1 · Tidemark*; Tidemark is asked more " +
-		"often,\nand again after an append and a clean restart.\n\n")
+	table.WriteString("Each golden folder `10-*`, started as Kafka was. A cell is *Kafka 4.3.1 · Tidemark*; " +
+		"Tidemark is asked more often,\nand again after an append and a clean restart.\n\n")
 	table.WriteString("| case | damage | starts | every intact record readable | look-ups true | read_committed |\n")
 	table.WriteString("|---|---|---|---|---|---|\n")
 	yes := map[string]int{}

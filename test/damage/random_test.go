@@ -21,7 +21,8 @@ import (
 //
 // TIDEMARK_DAMAGE_ROUNDS sets how often (30 when it is not set), TIDEMARK_DAMAGE_SEED what is random.
 func TestRandomDamage(t *testing.T) {
-	rounds, seed := number(t, "TIDEMARK_DAMAGE_ROUNDS", 30), number(t, "TIDEMARK_DAMAGE_SEED", uint64(time.Now().UnixNano()))
+	rounds := number(t, "TIDEMARK_DAMAGE_ROUNDS", 30)
+	seed := number(t, "TIDEMARK_DAMAGE_SEED", uint64(time.Now().UnixNano()))
 	source := golden.Load(t, "10-crash-intact")
 	data := template(t, source)
 	whole := wholeLog(t, source)
@@ -108,7 +109,8 @@ func (s *spoiler) spoil() {
 	case 2:
 		s.length(base)
 	case 3:
-		s.edit(logName(last), "random bytes behind", func(b []byte) []byte { return append(b, s.random(1+s.rng.IntN(300))...) })
+		s.edit(logName(last), "random bytes behind",
+			func(b []byte) []byte { return append(b, s.random(1+s.rng.IntN(300))...) })
 	case 4:
 		s.edit(logName(last), "a header with a negative size behind", func(b []byte) []byte {
 			return append(append(b, s.random(8)...), append([]byte{0xff, 0xff}, s.random(60)...)...)

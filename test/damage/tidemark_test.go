@@ -179,7 +179,7 @@ func (r *reader) hidden(h record.Header, entry []byte, aborted map[int64][]int64
 	return h.IsTransactional() && slices.ContainsFunc(firsts, func(o int64) bool { return o <= h.LastOffset })
 }
 
-// tidemarkVerdict serves the folder placed in dir and judges the answers; then again after an append and a clean restart.
+// tidemarkVerdict serves the folder placed in dir and judges the answers, and once more after an append and a restart.
 func tidemarkVerdict(t *testing.T, dir string, tr *truth) verdict {
 	t.Helper()
 	before := folderBytes(t, filepath.Join(dir, topic+"-0"))
