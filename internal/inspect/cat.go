@@ -111,7 +111,7 @@ type catter struct {
 	aborted  map[int64]bool // producers inside of an aborted transaction
 }
 
-// prepareCommitted finds the aborted transactions of the range, from the batches themselves, and the last stable offset.
+// prepareCommitted finds the aborted transactions of the range from the batches, and where stable records end.
 func (c *catter) prepareCommitted() error {
 	s, err := Transactions(c.fs, c.target, func(t Transaction) error {
 		if t.State == "aborted" && t.MarkerOffset >= c.from && t.FirstOffset < c.to {

@@ -95,7 +95,8 @@ func (f *Found) byTime(log *commitlog.Log, explain bool) error {
 		return err
 	}
 	if ok {
-		f.show(log, found.Offset, Record{Offset: found.Offset, Timestamp: found.Timestamp, LeaderEpoch: found.LeaderEpoch, ProducerID: -1})
+		f.show(log, found.Offset, Record{Offset: found.Offset, Timestamp: found.Timestamp, LeaderEpoch: found.LeaderEpoch,
+			ProducerID: -1})
 	}
 	if !explain || f.Query.Max {
 		return nil
