@@ -75,7 +75,7 @@ func (s *Segment) compare(size int64) (reason string, err error) {
 	if err := notDamage(sc.Err()); err != nil {
 		return "", err
 	}
-	s.txnDoubt = txns.end(sc.nextOffset(s.base))
+	s.txnDoubt = txns.doubt
 	if s.growing.Load() {
 		return c.atEnd(sc.nextOffset(s.base), size), nil
 	}
@@ -161,34 +161,38 @@ func (s *Segment) startTxnCheck() (*txnCheck, error) {
 	return t, err
 }
 
-// batch looks at control batches. An abort marker without an entry may be right: of a transaction that wrote nothing
-// here. Only the state of producers tells.
+// batch looks at one batch. An abort marker without an entry may be right: of a transaction that wrote nothing here.
+// Only the state of producers tells. One with a delete horizon is what compaction left of a transaction. An entry at
+// whose offset there is no batch may be right, too: compaction or damage took the marker.
 func (t *txnCheck) batch(sc *scanner) error {
 	h := sc.h
-	if t.doubt != "" || !h.IsControl() || !h.HasProducerID() {
+	for t.i < len(t.txns) && t.txns[t.i].LastOffset < h.BaseOffset {
+		t.i++
+	}
+	named := t.i < len(t.txns) && t.txns[t.i].LastOffset <= h.LastOffset
+	if t.doubt != "" || !named && (!h.IsControl() || !h.HasProducerID()) {
 		return nil
 	}
-	entry, err := sc.Batch()
+	aborts, err := abortsOne(h, sc.Batch)
 	if err != nil {
 		return err
 	}
-	if !isAbort(entry) {
-		return nil
-	}
-	if t.i >= len(t.txns) || t.txns[t.i].LastOffset != h.LastOffset || t.txns[t.i].ProducerID != h.ProducerID {
+	switch {
+	case named && !(aborts && t.txns[t.i].ProducerID == h.ProducerID):
+		t.doubt = fmt.Sprintf("the transaction index has an abort at offset %d, the log has none", t.txns[t.i].LastOffset)
+	case aborts && !named && !h.HasDeleteHorizon():
 		t.doubt = fmt.Sprintf("the abort at offset %d is not in the transaction index", h.LastOffset)
-		return nil
 	}
-	t.i++
 	return nil
 }
 
-// end returns the doubt that is left after the batches below offset next.
-func (t *txnCheck) end(next int64) string {
-	if t.doubt == "" && t.i < len(t.txns) && t.txns[t.i].LastOffset < next {
-		return fmt.Sprintf("the transaction index has an abort at offset %d, the log has none", t.txns[t.i].LastOffset)
+// abortsOne reports whether a batch is the abort marker of a producer.
+func abortsOne(h record.Header, entry func() ([]byte, error)) (bool, error) {
+	if !h.IsControl() || !h.HasProducerID() {
+		return false, nil
 	}
-	return t.doubt
+	data, err := entry()
+	return err == nil && isAbort(data), err
 }
 
 // isAbort reports whether a control batch is an abort marker. One that cannot be read is none.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"tidemark/internal/index"
 	"tidemark/record"
@@ -77,7 +76,7 @@ func (s *Segment) rebuildIndexes() error {
 	}
 	s.builtWith = s.seen.Load()
 	s.noteProven(0, sc.End())
-	s.txnDoubt = txns.end(sc.nextOffset(s.base))
+	s.txnDoubt = txns.doubt
 	if growing {
 		s.accBytes = size - b.lastPos
 		s.setMax(b.max)
@@ -141,48 +140,6 @@ func (b *build) finish() error {
 		return err
 	}
 	b.s.setMax(b.max)
-	return nil
-}
-
-// rebuildTxns makes the transaction index anew, with the state of producers as it was at the start of the segment.
-// Where that cannot be told, the index stays as it is. The caller holds checkMu.
-func (s *Segment) rebuildTxns(reason string) error {
-	if s.env.Aborted == nil {
-		return nil
-	}
-	s.writeMu.Lock()
-	defer s.writeMu.Unlock()
-	size, err := s.Size()
-	if err != nil {
-		return err
-	}
-	if s.growing.Load() {
-		size = s.indexedTo
-	}
-	want, err := s.env.Aborted(s, func(each Each) error { return s.eachBatch(size, each) })
-	if err != nil {
-		return err
-	}
-	f := s.files()
-	have, err := f.txns.All()
-	if err == nil && slices.Equal(have, want) && f.txns.Check() == nil {
-		return nil
-	}
-	if err != nil && !isDamaged(err) {
-		return err
-	}
-	s.env.Metrics.TxnIndexesRebuilt.Add(1)
-	s.env.Logger.Warn("rebuild the transaction index of a segment", "segment", s.LogName(), "reason", reason)
-	s.dirty.Store(true)
-	if err := f.txns.Reset(); err != nil {
-		return err
-	}
-	for _, t := range want {
-		s.found(HasTxn)
-		if err := f.txns.Append(t); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
