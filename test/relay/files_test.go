@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"tidemark/test/proc"
 )
 
 // file is one file of a partition's folder.
@@ -159,6 +161,16 @@ func (w *world) dump() {
 		w.dumpFiles(paths["indexes"], "--index-sanity-check")
 		w.dumpFiles(paths["indexes"], "--verify-index-only")
 		w.dumpFiles(paths["indexes"])
+		w.verify()
+	}
+}
+
+// verify has Tidemark check everything against everything else.
+func (w *world) verify() {
+	w.t.Helper()
+	r := proc.Run(w.t, "", proc.Tidemark(w.t), append([]string{"log", "verify"}, w.dirs...)...)
+	if r.Exit != 0 {
+		w.t.Errorf("tidemark log verify: exit status %d\n%s%s", r.Exit, r.Stdout, r.Stderr)
 	}
 }
 
