@@ -49,10 +49,11 @@ func dirSettings(b *Broker) logdir.Settings {
 	}
 }
 
-// directoryFailed is told by logdir; it may be while partitions are still being loaded.
+// directoryFailed is told by logdir; it may be while partitions are still being loaded. It returns at once: the append
+// that met the failure holds its partition's lock.
 func (b *Broker) directoryFailed(dir string, partitions []checkpoint.TopicPartition, err error) {
 	if b.replicas != nil {
-		b.replicas.Offline(dir, partitions, err)
+		b.scheduler.Background(func() { b.replicas.Offline(dir, partitions, err) })
 	}
 }
 
