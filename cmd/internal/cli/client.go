@@ -194,6 +194,9 @@ func NewAdmin(env *Env, settings Properties) (*Admin, error) {
 // Close ends the connections.
 func (a *Admin) Close() { a.client.Close() }
 
+// Timeout is for how long a question is asked again.
+func (a *Admin) Timeout() time.Duration { return a.timeout }
+
 // Ask sends a request to whichever broker takes it and returns the answer. Network
 // troubles are tried again until the API timeout; then it fails with a Failure that
 // names the call.
