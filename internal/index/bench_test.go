@@ -43,3 +43,29 @@ func BenchmarkAppend(b *testing.B) {
 		must(b, x.Append(i, i))
 	}
 }
+
+// BenchmarkCollect is what a fetch asks of the index of a segment with 100 000 aborts: the aborts of its range.
+func BenchmarkCollect(b *testing.B) {
+	const n, apart = 100_000, 10
+	o := testOptions(b, "x.txnindex", 0, 0)
+	data := make([]byte, TxnEntrySize*n)
+	for i := range int64(n) {
+		t := AbortedTxn{ProducerID: i % 50, FirstOffset: apart * i, LastOffset: apart*i + 9, LastStableOffset: apart * i}
+		txnEntry{AbortedTxn: t}.encode(data[TxnEntrySize*i:], 0)
+	}
+	must(b, os.WriteFile(o.Name, data, 0o644))
+	x := OpenTxnIndex(o)
+	for _, aborts := range []int64{1, 100, 10_000, n} {
+		b.Run(strconv.FormatInt(aborts, 10), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			for b.Loop() {
+				from := apart * rng.Int64N(n-aborts+1)
+				found, _, err := x.Collect(from, from+apart*aborts)
+				if err != nil || int64(len(found)) < aborts {
+					b.Fatal(len(found), err)
+				}
+			}
+			b.ReportMetric(TxnEntrySize*n, "B-file")
+		})
+	}
+}
