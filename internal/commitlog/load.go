@@ -179,7 +179,29 @@ func (l *Log) settle(segments []*segment.Segment) error {
 	if err := l.epochs.Flush(); err != nil {
 		return err
 	}
+	if err := l.sealRecovered(segments[:len(segments)-1]); err != nil {
+		return err
+	}
 	return l.loadProducers(end)
+}
+
+// sealRecovered seals the segments that recovery proved. Older seals of theirs must not be taken for true: where the
+// new ones cannot be stored, all go.
+func (l *Log) sealRecovered(segments []*segment.Segment) error {
+	for _, s := range segments {
+		if !s.Proven() {
+			continue
+		}
+		if l.seal(s); s.Sealed() {
+			continue
+		}
+		err := l.o.FS.Remove(l.path(SealsFile))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		l.seals.forget()
+	}
+	return nil
 }
 
 // findEnd is the log end offset and the length of the last segment. Bytes behind the last batch, which are found after

@@ -30,6 +30,8 @@ type Log struct {
 	failure       atomic.Pointer[failure]
 	epochs        *checkpoint.LeaderEpochs
 	maxima        maxima
+	seals         seals
+	skipped       sync.Map // base offsets of segments that a scrub could not read
 
 	flushMu sync.Mutex // one flush at a time
 
@@ -91,6 +93,7 @@ type Metrics struct {
 	SegmentsRecovered  atomic.Int64
 	SegmentsDeleted    atomic.Int64
 	CutBytes           atomic.Int64 // cut by recovery and kept in cut-* files
+	Seals              atomic.Int64 // segments sealed
 }
 
 func (o Options) withDefaults() Options {
@@ -127,6 +130,8 @@ func newLog(o Options) *Log {
 		MaxDecompressedBytes: o.MaxDecompressedBytes, Memory: o.Memory, Aborted: l.abortedIn,
 	}
 	l.env.SetDir(o.Dir)
+	l.seals.log = l
+	l.env.Seal = l.seals.of
 	l.firstUnstable.Store(-1)
 	l.lastFlushMs.Store(o.Clock().UnixMilli())
 	return l
@@ -329,7 +334,7 @@ func (l *Log) finish() error {
 	if err := l.epochs.Flush(); err != nil {
 		return err
 	}
-	if err := l.view.Load().active().Seal(); err != nil {
+	if err := l.view.Load().active().Finish(); err != nil {
 		return err
 	}
 	if err := l.flushHeld(l.EndOffset()); err != nil {

@@ -76,7 +76,7 @@ func (l *Log) roll(base int64) error {
 		if err := l.removeLeftovers(base); err != nil {
 			return err
 		}
-		if err := old.Seal(); err != nil {
+		if err := old.Finish(); err != nil {
 			return err
 		}
 		fresh, err := segment.Create(l.env, base, l.segmentConfig(l.cfg.Load()))
@@ -117,6 +117,7 @@ func (l *Log) flushRolled(base, snapshot int64, taken bool, old *segment.Segment
 	if err := l.flushOld(old); err != nil {
 		return err
 	}
+	l.seal(old)
 	if taken {
 		if err := producerstate.SyncSnapshot(l.o.FS, l.Dir(), snapshot); err != nil {
 			return l.fail("flush "+l.name, err)

@@ -36,6 +36,8 @@ type Settings struct {
 	ProducerIDExpirationMs         int64         // producer.id.expiration.ms
 	ProducerIDExpirationInterval   time.Duration // producer.id.expiration.check.interval.ms
 	VerifyTransactions             bool          // transaction.partition.verification.enable
+	ScrubInterval                  time.Duration // tidemark.scrub.interval.ms, between scrubs; 0: none
+	ScrubBytesPerSecond            int64         // tidemark.scrub.bytes.per.second: what a scrub reads at most
 	UnflushedWarnAfterShutdownSecs int           // progress is logged at this pace while logs are closed; 0: 10 s
 }
 
@@ -51,6 +53,8 @@ func DefaultSettings() Settings {
 		ProducerIDExpirationMs:       86_400_000,
 		ProducerIDExpirationInterval: 10 * time.Minute,
 		VerifyTransactions:           true,
+		ScrubInterval:                time.Hour,
+		ScrubBytesPerSecond:          20 << 20,
 	}
 }
 
@@ -84,6 +88,7 @@ type Set struct {
 	closed bool
 
 	progress progress
+	scrubs
 }
 
 // entry is one partition of the set.

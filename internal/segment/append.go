@@ -191,9 +191,9 @@ func (s *Segment) Grow(next int64) error {
 	return f.times.Grow()
 }
 
-// Seal ends the appends: the closing time index entry is written, files are cut to their content. A segment that was
+// Finish ends the appends: the closing time index entry is written, files are cut to their content. A segment that was
 // not appended to in this run stays as it is.
-func (s *Segment) Seal() error {
+func (s *Segment) Finish() error {
 	if !s.growing.Load() {
 		return nil
 	}

@@ -10,7 +10,7 @@
 // that is missing or makes no sense is rebuilt from the log, counted and logged.
 //
 // Concurrency: one writer (the owner of the log's append lock) calls Write,
-// Index, Seal, Truncate, Recover and Grow; any number of readers call
+// Index, Finish, Truncate, Recover and Grow; any number of readers call
 // the rest at the same time. A reader passes the position up to which it may
 // look, so it never sees half a write. Lock order: Segment.mu, then the locks
 // of package index.

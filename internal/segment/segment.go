@@ -41,6 +41,8 @@ type Env struct {
 	// Aborted tells the aborted transactions that end in a segment, from its batches, which each goes through, and
 	// from the state of producers at its start. nil: transaction indexes are taken as they are.
 	Aborted func(s *Segment, each func(Each) error) ([]index.AbortedTxn, error)
+	// Seal gives the seal that was made for a segment, if any; it may have become void. nil: there are none.
+	Seal func(base int64) (Seal, bool)
 
 	dir     atomic.Pointer[string]
 	lowered atomic.Int64 // counts the times that a largest timestamp was found to be damaged
@@ -56,6 +58,7 @@ type Metrics struct {
 	BadBatches        atomic.Int64 // batches that a look-up by time could not decode and passed over
 	Damages           atomic.Int64 // parts of logs found damaged
 	DamagedBytes      atomic.Int64
+	SealsVoid         atomic.Int64 // seals that did not match their segments
 }
 
 // SetDir says where the files are, now and after the folder was renamed.
@@ -96,6 +99,7 @@ type Segment struct {
 	trusted  atomic.Bool  // the indexes were compared as a whole, or made here: entries need no check against the log
 	txnsOK   atomic.Bool  // the transaction index is right
 	openTxn  atomic.Pointer[int64]
+	sealed   atomic.Bool // there is a seal that holds
 	dirty    atomic.Bool // changed since the last Flush
 	growing  atomic.Bool // appended to
 	present  atomic.Uint32
@@ -103,6 +107,7 @@ type Segment struct {
 
 	checkMu   sync.Mutex // one check or rebuild of the indexes at a time; guards what follows
 	compared  bool       // with the log, as a whole
+	sealAsked bool       // for the seal that may be there
 	txnDoubt  string     // what speaks against the transaction index
 	builtWith int64      // what seen was when the indexes were built
 

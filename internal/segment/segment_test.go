@@ -147,7 +147,7 @@ func TestWorkedExamples(t *testing.T) {
 			if got := times(t, s); got != test.times {
 				t.Errorf("time index\n %s, want\n %s", got, test.times)
 			}
-			if err := s.Seal(); err != nil {
+			if err := s.Finish(); err != nil {
 				t.Fatal(err)
 			}
 			if got := times(t, s); got != test.sealed {
@@ -177,7 +177,7 @@ func TestSmallIndexesRoll(t *testing.T) {
 			add(t, s, sized(t, i, 100, i))
 		}
 	}
-	if err := s.Seal(); err != nil {
+	if err := s.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int64{".index": 32, ".timeindex": 48, ".log": 500} {

@@ -104,6 +104,9 @@ func (s *Segment) readyEndsLocked() error {
 	if s.endsOK.Load() {
 		return nil
 	}
+	if err := s.trySeal(); err != nil || s.endsOK.Load() {
+		return err
+	}
 	reason, err := s.checkEnds()
 	if err != nil {
 		return err
