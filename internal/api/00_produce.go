@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -26,151 +27,258 @@ const (
 
 // The first Produce versions with a rule of their own.
 const (
-	firstBatchVersion = 3  // record batches (magic 2)
-	idProduceVersion  = 13 // topics by id
+	firstBatchVersion    = 3  // record batches (magic 2)
+	leaderProduceVersion = 10 // the current leader with NOT_LEADER_OR_FOLLOWER
+	idProduceVersion     = 13 // topics by id
 )
 
-// produced is one partition of a produce request on its way to an answer.
-type produced struct {
-	partition *replica.Partition // nil: refused before it was found
-	info      commitlog.AppendInfo
-	answer    *protocol.ProducePartitionResponse
+// producing is one produce request on its way to an answer.
+type producing struct {
+	c        *call
+	request  protocol.ProduceRequest
+	response protocol.ProduceResponse
+	failed   bool       // a partition was refused
+	appended []appended // what acks=all may have to wait for
+}
+
+// appended is a batch that was appended.
+type appended struct {
+	partition  *replica.Partition
+	lastOffset int64
+	answer     *protocol.ProducePartitionResponse
 }
 
 func (a *API) produce(c *call) {
-	var request protocol.ProduceRequest
-	if err := request.Parse(c.version(), c.request.Body, c.request.Conn.Names()); err != nil {
+	p := &producing{c: c}
+	if err := p.request.Parse(c.version(), c.request.Body, c.request.Conn.Names()); err != nil {
 		a.malformed(c, err)
 		return
 	}
-	admitted, err := a.admitTransaction(c, &request)
+	mergeRepeats(&p.request)
+	p.makeAnswers()
+	admitted, err := a.admitProduce(p)
 	if err != nil {
-		a.acknowledge(c, &request, a.refuseProduce(c, &request, err), nil, true)
+		a.refuseProduce(p, err)
 		return
 	}
-	response := &protocol.ProduceResponse{Topics: make([]protocol.ProduceTopicResponse, len(request.Topics))}
-	var appended []produced
-	failed := false
-	for i, topic := range request.Topics {
-		response.Topics[i] = protocol.ProduceTopicResponse{Name: topic.Name, ID: topic.ID,
-			Partitions: make([]protocol.ProducePartitionResponse, len(topic.Partitions))}
+	for i := range p.request.Topics {
+		topic := &p.request.Topics[i]
 		for j := range topic.Partitions {
-			one := a.producePartition(c, &request, topic, &topic.Partitions[j], admitted[partitionAt{i, j}])
-			response.Topics[i].Partitions[j] = *one.answer
-			one.answer = &response.Topics[i].Partitions[j]
-			failed = failed || one.answer.ErrorCode != none
-			appended = append(appended, one)
+			answer := &p.response.Topics[i].Partitions[j]
+			a.producePartition(p, topic, &topic.Partitions[j], admitted[partitionAt{i, j}], answer)
+			p.failed = p.failed || answer.ErrorCode != none
 		}
 	}
-	a.acknowledge(c, &request, response, appended, failed)
+	a.acknowledge(p)
+}
+
+// admitProduce is what is checked before any partition is looked at. An error refuses the whole request.
+func (a *API) admitProduce(p *producing) (admissions, error) {
+	for _, t := range p.request.Topics {
+		for i := range t.Partitions {
+			if err := commitlog.CheckFirst(t.Partitions[i].Records); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return a.admitTransaction(p.c, &p.request)
+}
+
+// mergeRepeats keeps the last of the batches for a partition that is named again, as Kafka does, and puts the
+// partitions of a topic that is named again to the first place.
+func mergeRepeats(r *protocol.ProduceRequest) {
+	again := repeats(len(r.Topics), func(i int) topicKey { return topicKey{r.Topics[i].Name, r.Topics[i].ID} })
+	for _, t := range r.Topics {
+		again = again || repeats(len(t.Partitions), func(i int) int32 { return t.Partitions[i].Index })
+	}
+	if !again {
+		return
+	}
+	type place struct{ topic, partition int }
+	topics := map[topicKey]int{}
+	places := map[place]int{} // topic of the result and index → place in the topic
+	var merged []protocol.ProduceTopic
+	for _, t := range r.Topics {
+		key := topicKey{t.Name, t.ID}
+		i, known := topics[key]
+		if !known {
+			i = len(merged)
+			topics[key] = i
+			merged = append(merged, protocol.ProduceTopic{Name: t.Name, ID: t.ID})
+		}
+		for _, p := range t.Partitions {
+			at := place{i, int(p.Index)}
+			if j, known := places[at]; known {
+				merged[i].Partitions[j] = p
+				continue
+			}
+			places[at] = len(merged[i].Partitions)
+			merged[i].Partitions = append(merged[i].Partitions, p)
+		}
+	}
+	r.Topics = merged
+}
+
+// repeats tells whether two of n elements have the same key.
+func repeats[K comparable](n int, key func(int) K) bool {
+	if n > 16 {
+		seen := make(map[K]struct{}, n)
+		for i := range n {
+			seen[key(i)] = struct{}{}
+		}
+		return len(seen) < n
+	}
+	for i := range n {
+		for j := range i {
+			if key(i) == key(j) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// makeAnswers makes room for the answers, one for each partition.
+func (p *producing) makeAnswers() {
+	n := 0
+	for i := range p.request.Topics {
+		n += len(p.request.Topics[i].Partitions)
+	}
+	answers := make([]protocol.ProducePartitionResponse, n)
+	p.response.Topics = make([]protocol.ProduceTopicResponse, len(p.request.Topics))
+	for i := range p.request.Topics {
+		t := &p.request.Topics[i]
+		n := len(t.Partitions)
+		p.response.Topics[i] = protocol.ProduceTopicResponse{Name: t.Name, ID: t.ID, Partitions: answers[:n:n]}
+		answers = answers[n:]
+		for j := range t.Partitions {
+			p.response.Topics[i].Partitions[j] = protocol.ProducePartitionResponse{Index: t.Partitions[j].Index,
+				BaseOffset: -1, LogAppendTimeMs: -1, LogStartOffset: -1}
+		}
+	}
+}
+
+// refuseProduce refuses every partition for the same reason.
+func (a *API) refuseProduce(p *producing, err error) {
+	for i := range p.response.Topics {
+		for j := range p.response.Topics[i].Partitions {
+			a.refusePartition(p, &p.response.Topics[i].Partitions[j], err)
+		}
+	}
+	p.failed = true
+	a.acknowledge(p)
+}
+
+func (a *API) refusePartition(p *producing, answer *protocol.ProducePartitionResponse, err error) {
+	answer.ErrorCode = a.failed(p.c, err)
+	describeRefusal(answer, err)
 }
 
 // acknowledge answers at once, or when the appended batches are on all in-sync replicas.
-func (a *API) acknowledge(c *call, request *protocol.ProduceRequest, response *protocol.ProduceResponse,
-	appended []produced, failed bool) {
-	if request.Acks == acksNone {
-		c.reply(protocol.Response{NoReply: true, Close: failed})
+func (a *API) acknowledge(p *producing) {
+	if p.request.Acks == acksNone {
+		p.c.reply(protocol.Response{NoReply: true, Close: p.failed})
 		return
 	}
-	version := c.version()
-	send := func() {
-		c.reply(protocol.Response{Body: protocol.Parts{protocol.BytesPart(response.AppendTo(nil, version))}})
-	}
-	var waiting []produced
-	if request.Acks == acksAll {
-		waiting = notYetReplicated(appended)
-	}
-	if len(waiting) == 0 {
-		send()
+	if p.request.Acks != acksAll || !a.mustWait(p) {
+		p.send()
 		return
 	}
-	c.request.ReleaseBody()
-	partitions := make([]*replica.Partition, len(waiting))
-	for i, w := range waiting {
-		partitions[i] = w.partition
+	p.c.request.ReleaseBody()
+	partitions := make([]*replica.Partition, len(p.appended))
+	for i := range p.appended {
+		partitions[i] = p.appended[i].partition
 	}
-	timeout := time.Duration(request.TimeoutMs) * time.Millisecond
-	a.Replicas.Park(c.ctx, partitions, timeout, func() bool { return len(notYetReplicated(waiting)) == 0 },
-		func(expired bool) {
-			for _, w := range notYetReplicated(waiting) {
-				*w.answer = refusedProduce(w.answer.Index, kerr.RequestTimedOut.Code)
-			}
-			send()
-		})
-}
-
-// notYetReplicated picks the appended batches that some in-sync replica lacks.
-func notYetReplicated(all []produced) []produced {
-	var waiting []produced
-	for _, one := range all {
-		if one.answer.ErrorCode == none && one.partition != nil &&
-			one.partition.HighWatermark() <= one.info.LastOffset {
-			waiting = append(waiting, one)
+	timeout := time.Duration(p.request.TimeoutMs) * time.Millisecond
+	a.Replicas.Park(p.c.ctx, partitions, timeout, func() bool { return !a.mustWait(p) }, func(expired bool) {
+		for _, one := range p.appended {
+			one.answer.ErrorCode = a.failed(p.c, kerr.RequestTimedOut)
 		}
-	}
-	return waiting
+		p.send()
+	})
 }
 
-func refusedProduce(index int32, errorCode int16) protocol.ProducePartitionResponse {
-	return protocol.ProducePartitionResponse{Index: index, ErrorCode: errorCode,
-		BaseOffset: -1, LogAppendTimeMs: -1, LogStartOffset: -1}
-}
-
-func (a *API) producePartition(c *call, request *protocol.ProduceRequest, topic protocol.ProduceTopic,
-	in *protocol.ProducePartition, admitted admission) produced {
-	refuse := func(err error) produced {
-		answer := refusedProduce(in.Index, a.failed(c, err))
-		describeRefusal(&answer, err, commitlog.AppendInfo{LogStartOffset: -1})
-		return produced{answer: &answer}
-	}
-	if request.Acks < acksAll || request.Acks > acksLeader {
-		return refuse(kerr.InvalidRequiredAcks)
-	}
-	p, err := a.partitionToProduce(c.version(), topic, in.Index)
-	if err != nil {
-		return refuse(err)
-	}
-	if !a.allowed(c, auth.Write, auth.Topic(p.Topic)) {
-		return refuse(kerr.TopicAuthorizationFailed)
-	}
-	batch, err := singleBatch(in.Records, c.version())
-	if err != nil {
-		return refuse(err)
-	}
-	if batch == nil {
-		return produced{answer: &protocol.ProducePartitionResponse{Index: in.Index, BaseOffset: -1, LogAppendTimeMs: -1,
-			LogStartOffset: -1}}
-	}
-	if isInternal(p.Topic) && c.caller.ClientID != adminClientID {
-		return refuse(kerr.InvalidTopicException)
-	}
-	if admitted.err != nil {
-		refused := refuse(admitted.err)
-		if admitted.text != "" {
-			refused.answer.ErrorMessage = &admitted.text
+// mustWait settles what is on all in-sync replicas, or will never be, and tells whether anything is left. What is
+// refused now keeps its offset in the answer: it is in the log.
+func (a *API) mustWait(p *producing) bool {
+	p.appended = slices.DeleteFunc(p.appended, func(one appended) bool {
+		done, err := one.partition.Replicated(one.lastOffset)
+		if err != nil {
+			one.answer.ErrorCode = a.failed(p.c, err)
 		}
-		return refused
+		return done || err != nil
+	})
+	return len(p.appended) > 0
+}
+
+func (p *producing) send() {
+	body := protocol.BytesPart(p.response.AppendTo(nil, p.c.version()))
+	p.c.reply(protocol.Response{Body: protocol.Parts{body}})
+}
+
+// producePartition appends the batch for one partition and fills in its answer.
+func (a *API) producePartition(p *producing, topic *protocol.ProduceTopic, in *protocol.ProducePartition,
+	admitted admission, answer *protocol.ProducePartitionResponse) {
+	partition, batch, err := a.checkProduce(p, topic, in, admitted)
+	if err == nil && batch != nil {
+		err = p.append(partition, batch, admitted.verification, answer)
 	}
-	return a.appendBatch(c, request, p, batch, in.Index, admitted.verification)
+	if err == nil {
+		return
+	}
+	a.refusePartition(p, answer, err)
+	if admitted.text != "" {
+		answer.ErrorMessage = &admitted.text
+	}
+	if answer.ErrorCode == kerr.NotLeaderForPartition.Code && p.c.version() >= leaderProduceVersion {
+		answer.CurrentLeader = a.currentLeader(topic.Name, topic.ID, in.Index)
+		p.response.NodeEndpoints = a.addEndpoint(p.c, p.response.NodeEndpoints, answer.CurrentLeader.LeaderID)
+	}
+}
+
+// checkProduce finds the partition and the batch in the records for it; nil when old messages hold none.
+func (a *API) checkProduce(p *producing, topic *protocol.ProduceTopic, in *protocol.ProducePartition,
+	admitted admission) (*replica.Partition, []byte, error) {
+	version := p.c.version()
+	partition, err := a.partitionToProduce(version, topic, in.Index)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !a.allowed(p.c, auth.Write, auth.Topic(partition.Topic)) {
+		return nil, nil, kerr.TopicAuthorizationFailed
+	}
+	batch, err := singleBatch(in.Records, version)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case p.request.Acks < acksAll || p.request.Acks > acksLeader:
+		return nil, nil, kerr.InvalidRequiredAcks
+	case isInternal(partition.Topic) && p.c.caller.ClientID != adminClientID:
+		return nil, nil, kerr.InvalidTopicException
+	}
+	return partition, batch, admitted.err
 }
 
 // partitionToProduce finds a partition by the id of its topic from v13 on.
-func (a *API) partitionToProduce(version int16, topic protocol.ProduceTopic, index int32) (*replica.Partition, error) {
+func (a *API) partitionToProduce(version int16, topic *protocol.ProduceTopic, index int32) (*replica.Partition, error) {
 	if version >= idProduceVersion {
 		return a.partitionByID(topic.ID, index)
 	}
 	return a.partitionByName(topic.Name, index)
 }
 
-func (a *API) appendBatch(c *call, request *protocol.ProduceRequest, p *replica.Partition, batch []byte,
-	index int32, verification *replica.Verification) produced {
-	info, err := p.Append(batch, replica.AppendOptions{Origin: commitlog.OriginClient,
-		AllInSync: request.Acks == acksAll, LeaderEpoch: replica.NoEpoch, Verification: verification})
+// append appends a batch and fills in its answer; where it is refused only the log start offset.
+func (p *producing) append(partition *replica.Partition, batch []byte, verification *replica.Verification,
+	answer *protocol.ProducePartitionResponse) error {
+	info, err := partition.Append(batch, replica.AppendOptions{Origin: commitlog.OriginClient,
+		AllInSync: p.request.Acks == acksAll, LeaderEpoch: replica.NoEpoch, Verification: verification})
+	answer.LogStartOffset = info.LogStartOffset
 	if err != nil {
-		answer := refusedProduce(index, a.failed(c, err))
-		describeRefusal(&answer, err, info)
-		return produced{answer: &answer}
+		return err
 	}
-	return produced{partition: p, info: info, answer: &protocol.ProducePartitionResponse{Index: index,
-		BaseOffset: info.BaseOffset, LogAppendTimeMs: info.LogAppendTime, LogStartOffset: info.LogStartOffset}}
+	answer.BaseOffset, answer.LogAppendTimeMs = info.BaseOffset, info.LogAppendTime
+	if p.request.Acks == acksAll {
+		p.appended = append(p.appended, appended{partition, info.LastOffset, answer})
+	}
+	return nil
 }

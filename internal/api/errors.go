@@ -40,6 +40,7 @@ var codes = []errorCode{
 	{replica.ErrFencedLeaderEpoch, kerr.FencedLeaderEpoch.Code},
 	{replica.ErrUnknownLeaderEpoch, kerr.UnknownLeaderEpoch.Code},
 	{replica.ErrNotEnoughReplicas, kerr.NotEnoughReplicas.Code},
+	{replica.ErrTooFewAfterAppend, kerr.NotEnoughReplicasAfterAppend.Code},
 	{replica.ErrOffsetNotAvailable, kerr.OffsetNotAvailable.Code},
 
 	{commitlog.ErrInvalidRecord, kerr.InvalidRecord.Code},

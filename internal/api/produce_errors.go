@@ -11,8 +11,7 @@ import (
 )
 
 // describeRefusal adds to an answer what Kafka says of a refused batch: for most errors nothing but the code.
-func describeRefusal(answer *protocol.ProducePartitionResponse, err error, info commitlog.AppendInfo) {
-	answer.LogStartOffset = info.LogStartOffset
+func describeRefusal(answer *protocol.ProducePartitionResponse, err error) {
 	switch answer.ErrorCode { // Kafka: ReplicaManager.appendToLocalLog tells no log start offset with these
 	case kerr.CorruptMessage.Code, kerr.MessageTooLarge.Code, kerr.RecordListTooLarge.Code,
 		kerr.NotLeaderForPartition.Code, kerr.KafkaStorageError.Code, kerr.UnknownTopicOrPartition.Code:

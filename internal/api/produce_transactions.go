@@ -47,7 +47,7 @@ func transactionalBatch(p *protocol.ProducePartition) (record.Batch, bool) {
 //
 // Kafka: KafkaApis.handleProduceRequest, ReplicaManager.handleProduceAppend.
 func (a *API) admitTransaction(c *call, request *protocol.ProduceRequest) (admissions, error) {
-	batches := map[partitionAt]record.Batch{}
+	var batches map[partitionAt]record.Batch
 	producer := txn.NoProducer
 	for i, t := range request.Topics {
 		for j := range t.Partitions {
@@ -60,6 +60,9 @@ func (a *API) admitTransaction(c *call, request *protocol.ProduceRequest) (admis
 				return nil, txn.ErrInvalidMapping
 			}
 			producer = p
+			if batches == nil {
+				batches = map[partitionAt]record.Batch{}
+			}
 			batches[partitionAt{i, j}] = b
 		}
 	}
@@ -144,17 +147,4 @@ func (a *API) refusedAdmission(c *call, err error) admission {
 		return admission{err: kerr.NotEnoughReplicas, text: unable + passing.Message}
 	}
 	return admission{err: err}
-}
-
-// refuseProduce answers every partition of a request with one error.
-func (a *API) refuseProduce(c *call, request *protocol.ProduceRequest, err error) *protocol.ProduceResponse {
-	response := &protocol.ProduceResponse{Topics: make([]protocol.ProduceTopicResponse, len(request.Topics))}
-	for i, t := range request.Topics {
-		out := protocol.ProduceTopicResponse{Name: t.Name, ID: t.ID}
-		for _, p := range t.Partitions {
-			out.Partitions = append(out.Partitions, refusedProduce(p.Index, a.failed(c, err)))
-		}
-		response.Topics[i] = out
-	}
-	return response
 }

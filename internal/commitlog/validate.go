@@ -22,27 +22,37 @@ func SingleBatch(records []byte, version int16) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	about := fmt.Sprintf("Produce requests with version %d", version)
 	if size == 0 {
-		return nil, reject(ErrInvalidRecord, "%s must have at least one record batch per partition", about)
+		return nil, rejectProduce(ErrInvalidRecord, version, "must have at least one record batch per partition")
 	}
 	if magic != 2 {
-		return nil, reject(ErrInvalidRecord,
-			"%s are only allowed to contain record batches with magic version 2", about)
+		return nil, rejectProduce(ErrInvalidRecord, version,
+			"are only allowed to contain record batches with magic version 2")
 	}
 	batch := records[:size:size]
 	if size >= record.HeaderSize && version < 7 && record.Batch(batch).Codec() == record.Zstd {
-		return nil, reject(ErrUnsupportedCodec, "%s are not allowed to use ZStandard compression", about)
+		return nil, rejectProduce(ErrUnsupportedCodec, version, "are not allowed to use ZStandard compression")
 	}
 	more, _, err := nextEntry(records[size:])
 	if err != nil {
 		return nil, err
 	}
 	if more > 0 {
-		return nil, reject(ErrInvalidRecord,
-			"%s are only allowed to contain exactly one record batch per partition", about)
+		return nil, rejectProduce(ErrInvalidRecord, version,
+			"are only allowed to contain exactly one record batch per partition")
 	}
 	return batch, nil
+}
+
+func rejectProduce(reason error, version int16, why string) error {
+	return reject(reason, "Produce requests with version %d %s", version, why)
+}
+
+// CheckFirst refuses records whose first entry has a size or a magic that cannot be, with ErrCorruptMessage. Kafka
+// refuses a whole produce request for that, whatever its other partitions hold.
+func CheckFirst(records []byte) error {
+	_, _, err := nextEntry(records)
+	return err
 }
 
 // The frame of an entry: 8 bytes offset, 4 bytes size of what follows, 4 bytes CRC or epoch, 1 byte magic.

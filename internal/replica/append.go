@@ -53,6 +53,26 @@ func (p *Partition) appendLocked(batch []byte, o AppendOptions) (commitlog.Appen
 	return log.AppendAsLeader(batch, c)
 }
 
+// Replicated tells whether all in-sync replicas have the records up to an offset, inclusive. The error ends the wait
+// for it.
+//
+// Errors: ErrNotLeader, *logdir.OfflineError, ErrUnknownPartition when the partition was deleted; with true
+// ErrTooFewAfterAppend when by now fewer replicas are in sync than min.insync.replicas.
+func (p *Partition) Replicated(offset int64) (bool, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if _, err := p.leaderLog(NoEpoch); err != nil {
+		return false, err
+	}
+	switch {
+	case p.hw.Load() <= offset:
+		return false, nil
+	case !p.state.enoughInSync():
+		return true, ErrTooFewAfterAppend
+	}
+	return true, nil
+}
+
 // AppendFetched appends batches fetched from the leader, verbatim, and takes over the leader's high watermark and
 // log start offset as far as the log reaches.
 //

@@ -18,6 +18,9 @@ var (
 	// ErrNotEnoughReplicas: fewer in-sync replicas than min.insync.replicas, nothing was appended.
 	// NOT_ENOUGH_REPLICAS (19).
 	ErrNotEnoughReplicas = errors.New("fewer in-sync replicas than min.insync.replicas")
+	// ErrTooFewAfterAppend: the records are on all in-sync replicas, but these became fewer than min.insync.replicas.
+	// NOT_ENOUGH_REPLICAS_AFTER_APPEND (20).
+	ErrTooFewAfterAppend = errors.New("fewer in-sync replicas than min.insync.replicas after the append")
 	// ErrOffsetNotAvailable: the high watermark has not yet reached the start of the leader's epoch.
 	// OFFSET_NOT_AVAILABLE (78).
 	ErrOffsetNotAvailable = errors.New("high watermark lags behind the start of the leader's epoch")

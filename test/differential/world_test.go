@@ -44,6 +44,7 @@ func TestDifferential(t *testing.T) {
 	w.run(t, "AlterConfigs", w.testAlterConfigs)
 	w.run(t, "InitProducerId", w.testInitProducerID)
 	w.run(t, "Produce", w.testProduce)
+	w.run(t, "Produce many", w.testProduceMany)
 	w.run(t, "idempotence", w.testIdempotence)
 	w.run(t, "ListOffsets", w.testListOffsets)
 	w.run(t, "OffsetForLeaderEpoch", w.testOffsetForLeaderEpoch)
