@@ -165,8 +165,7 @@ func oldSets() map[string][]byte {
 		out[name("null key and value")] = message{magic: magic, ts: base}.encode()
 		out[name("offsets given")] = messageSet(messages(magic, 3, true)...)
 		out[name("timestamp -1")] = message{magic: magic, ts: -1, value: []byte("v")}.encode()
-		out[name("far ahead")] = message{magic: magic, ts: time.Now().Add(5 * time.Hour).UnixMilli(),
-			value: []byte("v")}.encode()
+		out[name("far ahead")] = message{magic: magic, ts: ahead(1)[0].ts, value: []byte("v")}.encode()
 		out[name("append time set")] = message{magic: magic, ts: base, attributes: 8, value: []byte("v")}.encode()
 		out[name("too large")] = message{magic: magic, value: make([]byte, 2000)}.encode()
 		out[name("bad inside")] = messageSet(message{magic: magic, value: []byte("v")}, message{magic: magic, badCRC: true})
@@ -270,8 +269,8 @@ func describeSet(set []byte) []any {
 			return append(out, fmt.Sprintf("%d bytes: %v", len(set), err))
 		}
 		head := fmt.Sprintf("magic %d, %d to %d, attributes %#x, largest time %d, epoch %d, producer %d, checksum %v",
-			h.Magic,
-			h.BaseOffset, h.LastOffset, h.Attributes, h.MaxTimestamp, h.LeaderEpoch, h.ProducerID, record.ValidCRC(entry))
+			h.Magic, h.BaseOffset, h.LastOffset, h.Attributes, h.MaxTimestamp, h.LeaderEpoch, h.ProducerID,
+			record.ValidCRC(entry))
 		if h.Codec() == record.None {
 			head += fmt.Sprintf(", %d bytes", len(entry))
 		}
@@ -296,9 +295,9 @@ func describeSet(set []byte) []any {
 func (w *world) oldFetch(t *testing.T) {
 	w.create(t, "old-fetch", 2, "retention.ms", "-1")
 	w.fill(t, "old-fetch")
-	w.same(t, "headers", produce(11, "old-fetch", 1, -1, batch{records: []rec{
-		{ts: base, key: []byte("k"), tail: []byte{2, 2, 'h', 2, 'v'}}, {ts: -1},
-		{ts: base + 5, value: []byte("v")}}}.encode()))
+	mixed := batch{records: []rec{{ts: base, key: []byte("k"), tail: []byte{2, 2, 'h', 2, 'v'}}, {ts: -1},
+		{ts: base + 5, value: []byte("v")}}}
+	w.same(t, "headers", produce(11, "old-fetch", 1, -1, mixed.encode()))
 	for v := int16(0); v <= 3; v++ {
 		for _, offset := range []int64{-1, 0, 1, 4, 9, 11, 12, 13} {
 			w.sameRecords(t, fmt.Sprintf("offset %d", offset), newFetch("old-fetch", offset), v)
