@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"errors"
+	"io/fs"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -11,6 +13,7 @@ import (
 	"tidemark/internal/coordinator"
 	"tidemark/internal/logdir"
 	"tidemark/internal/producerstate"
+	"tidemark/internal/quorum"
 	"tidemark/internal/replica"
 	"tidemark/internal/txn"
 	"tidemark/record"
@@ -81,6 +84,19 @@ var codes = []errorCode{
 	{controller.ErrUnknownTopicID, kerr.UnknownTopicID.Code},
 	{controller.ErrPolicyViolation, kerr.PolicyViolation.Code},
 	{controller.ErrStaleBrokerEpoch, kerr.StaleBrokerEpoch.Code},
+	{controller.ErrBrokerNotRegistered, kerr.BrokerIDNotRegistered.Code},
+	{controller.ErrDuplicateBrokerRegistration, kerr.DuplicateBrokerRegistration.Code},
+	{controller.ErrInconsistentClusterID, kerr.InconsistentClusterID.Code},
+	{controller.ErrInvalidRegistration, kerr.InvalidRegistration.Code},
+	{controller.ErrInvalidUpdateVersion, kerr.InvalidUpdateVersion.Code},
+	{controller.ErrNotLeaderOrFollower, kerr.NotLeaderForPartition.Code},
+	{controller.ErrTopicDeletionDisabled, kerr.TopicDeletionDisabled.Code},
+	{controller.ErrUnknownServerError, kerr.UnknownServerError.Code},
+	{controller.ErrUnsupportedVersion, kerr.UnsupportedVersion.Code},
+
+	{quorum.ErrFailed, kerr.KafkaStorageError.Code},
+	{quorum.ErrClosed, kerr.NotController.Code},
+	{quorum.ErrNotSoleVoter, kerr.NotController.Code},
 }
 
 // code is Kafka's error code for an error of a lower layer; UNKNOWN_SERVER_ERROR for one that no rule knows.
@@ -95,32 +111,39 @@ func code(err error) int16 {
 			}
 		}
 	}
-	var (
-		outOfRange  *commitlog.OffsetOutOfRangeError
-		offline     *logdir.OfflineError
-		outOfOrder  *producerstate.OutOfOrderSequenceError
-		oldEpoch    *producerstate.InvalidProducerEpochError
-		txnState    *producerstate.InvalidTxnStateError
-		coordFenced *producerstate.TransactionCoordinatorFencedError
-		wireErr     *kerr.Error
-	)
-	switch {
-	case errors.As(err, &outOfRange):
-		return kerr.OffsetOutOfRange.Code
-	case errors.As(err, &offline):
-		return kerr.KafkaStorageError.Code
-	case errors.As(err, &outOfOrder):
-		return kerr.OutOfOrderSequenceNumber.Code
-	case errors.As(err, &oldEpoch):
-		return kerr.InvalidProducerEpoch.Code
-	case errors.As(err, &txnState):
-		return kerr.InvalidTxnState.Code
-	case errors.As(err, &coordFenced):
-		return kerr.TransactionCoordinatorFenced.Code
-	case errors.As(err, &wireErr):
+	var wireErr *kerr.Error
+	if errors.As(err, &wireErr) {
 		return wireErr.Code
 	}
+	return codeOfType(err)
+}
+
+// codeOfType is code for the errors that are types.
+func codeOfType(err error) int16 {
+	switch {
+	case isA[*commitlog.OffsetOutOfRangeError](err):
+		return kerr.OffsetOutOfRange.Code
+	case isA[*producerstate.OutOfOrderSequenceError](err):
+		return kerr.OutOfOrderSequenceNumber.Code
+	case isA[*producerstate.InvalidProducerEpochError](err):
+		return kerr.InvalidProducerEpoch.Code
+	case isA[*producerstate.InvalidTxnStateError](err):
+		return kerr.InvalidTxnState.Code
+	case isA[*producerstate.TransactionCoordinatorFencedError](err):
+		return kerr.TransactionCoordinatorFenced.Code
+	case isA[*record.CorruptError](err):
+		return kerr.CorruptMessage.Code
+	case isA[*record.InvalidRecordError](err):
+		return kerr.InvalidRecord.Code
+	case isA[*logdir.OfflineError](err), isA[*fs.PathError](err):
+		return kerr.KafkaStorageError.Code
+	}
 	return kerr.UnknownServerError.Code
+}
+
+func isA[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
 }
 
 // failed counts and returns the code of an error; unexpected ones are logged.
@@ -132,7 +155,7 @@ func (a *API) failed(c *call, err error) int16 {
 	if a.Metrics.Error != nil {
 		a.Metrics.Error(c.key(), n)
 	}
-	if n == kerr.UnknownServerError.Code {
+	if n == kerr.UnknownServerError.Code && !errors.Is(err, context.Canceled) {
 		a.Logger.Error("request failed", "key", c.key(), "client", c.request.Conn.Remote.String(), "error", err)
 	}
 	return n
