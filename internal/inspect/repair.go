@@ -145,7 +145,7 @@ func (r *repairer) lock(targets []Target) (locks []io.Closer, err error) {
 func (r *repairer) plan(ctx context.Context, targets []Target) ([]*partitionPlan, error) {
 	byDir, reports := make(map[string][]Finding), make(map[string][]segmentReport)
 	_, err := Verify(ctx, r.fs, targets, VerifyOptions{
-		Settings: r.o.Settings, Jobs: r.o.Jobs,
+		Settings: r.o.Settings, Jobs: r.o.Jobs, locked: r.o.Apply,
 		keep: func(t Target, all []segmentReport) { reports[t.Dir] = all },
 		Report: func(f Finding) {
 			r.summary.Found++
@@ -216,7 +216,7 @@ func (r *repairer) run(p *partitionPlan, s step) error {
 // verifyAgain tells what is left after the repair. Notes are not counted.
 func (r *repairer) verifyAgain(ctx context.Context, targets []Target) error {
 	_, err := Verify(ctx, r.fs, targets, VerifyOptions{
-		Settings: r.o.Settings, Jobs: r.o.Jobs,
+		Settings: r.o.Settings, Jobs: r.o.Jobs, locked: r.o.Apply,
 		Report: func(f Finding) {
 			if f.Severity != Note {
 				r.summary.Left++

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/checkpoint"
 	"tidemark/internal/commitlog"
 	"tidemark/internal/inspect"
 	"tidemark/test/golden"
@@ -244,6 +245,27 @@ func TestRepairInUse(t *testing.T) {
 	}
 	if fsys.String() != locked {
 		t.Error("the folder on the full disk was changed")
+	}
+}
+
+// TestRepairLogDir mends a partition of a log directory that was closed in good order: the lock that the repair itself
+// takes must not make it look in use, and zeros behind index entries are damage there.
+func TestRepairLogDir(t *testing.T) {
+	tails := []string{"10-crash-garbage-tail", "10-crash-zero-tail", "10-crash-torn-tail", "10-crash-flip-length"}
+	for _, c := range golden.Cases(t, tails...) {
+		fsys, dir := load(t, c, golden.Before)
+		for _, name := range []string{checkpoint.CleanShutdownFile, checkpoint.RecoveryPointFile} {
+			if err := vfs.WriteFileAtomic(fsys, "/data/"+name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		summary, actions, left, err := repair(t, fsys, dir, true)
+		if err != nil || summary.Left > 0 || len(actions) < 3 {
+			t.Errorf("%s: %v, %d actions, left:\n%s", c.Name, err, len(actions), texts(left))
+		}
+		if found := verify(t, fsys, "/data"); len(found) > 0 {
+			t.Errorf("%s: found afterwards:\n%s", c.Name, texts(found))
+		}
 	}
 }
 

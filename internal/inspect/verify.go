@@ -22,6 +22,8 @@ type VerifyOptions struct {
 
 	// keep gets what the segments of a partition told, where something was found.
 	keep func(t Target, reports []segmentReport)
+	// locked says that the locks of the log directories are the caller's own: nobody else is at work.
+	locked bool
 }
 
 // Summary is what [Verify] looked at.
@@ -119,6 +121,7 @@ func (v *verifier) begin(t Target) (*partitionCheck, error) {
 	if err != nil {
 		return nil, err
 	}
+	inUse = inUse && !v.o.locked
 	v.summary.InUse = v.summary.InUse || inUse
 	if t.LogDir != "" {
 		if v.dirs[t.LogDir] == nil {
