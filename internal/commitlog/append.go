@@ -109,14 +109,14 @@ type write struct {
 // batch that is refused after it has left these traces, as in Kafka.
 func (l *Log) before(w *write, cfg *Config) error {
 	if err := l.noteEpochs(w); err != nil {
-		return l.fail("append to "+l.name, err)
+		return l.failUnlessFull("append to "+l.name, err)
 	}
 	if len(w.bytes) > int(cfg.SegmentBytes) {
 		return reject(ErrRecordListTooLarge, "Message batch size is %d bytes in append to partition %s, "+
 			"which exceeds the maximum configured segment size of %d.", len(w.bytes), l.name, cfg.SegmentBytes)
 	}
 	if err := l.maybeRoll(w, cfg); err != nil {
-		return l.fail("roll "+l.name, err)
+		return l.failUnlessFull("roll "+l.name, err)
 	}
 	w.segment = l.view.Load().active()
 	w.pos = l.view.Load().endPos
@@ -126,6 +126,12 @@ func (l *Log) before(w *write, cfg *Config) error {
 // noteEpochs enters the leader epochs of the batches into the epoch cache. A batch of an old magic has none: the
 // cache is emptied then, as it could not tell where such data ends.
 func (l *Log) noteEpochs(w *write) error {
+	if l.epochsLate {
+		if err := l.epochs.Flush(); err != nil {
+			return err
+		}
+		l.epochsLate = false
+	}
 	for rest := w.bytes; len(rest) > 0; {
 		h, _, more, err := record.NextEntry(rest)
 		if err != nil {
@@ -134,6 +140,7 @@ func (l *Log) noteEpochs(w *write) error {
 		rest = more
 		if h.Magic >= 2 {
 			if _, err := l.epochs.Assign(h.LeaderEpoch, h.BaseOffset); err != nil {
+				l.epochsLate = true
 				return err
 			}
 			continue
@@ -142,6 +149,7 @@ func (l *Log) noteEpochs(w *write) error {
 			l.o.Logger.Warn("forget leader epochs: a batch of an old format was appended", "magic", h.Magic)
 			l.epochs.Clear()
 			if err := l.epochs.Flush(); err != nil {
+				l.epochsLate = true
 				return err
 			}
 		}
@@ -231,13 +239,18 @@ func producerOrigin(o Origin) producerstate.Origin {
 // so that an error there cannot make offsets be given twice.
 func (l *Log) store(w *write, update *producerstate.Update) error {
 	what := "append to " + l.name
-	pos, err := w.segment.Write(w.bytes, w.maxTs)
+	mark, err := w.segment.Mark()
 	if err != nil {
 		return l.fail(what, err)
 	}
-	if err := l.index(w, pos); err != nil {
-		return l.fail(what, err)
+	pos, err := w.segment.Write(w.bytes, w.maxTs)
+	if err == nil {
+		err = l.index(w, pos)
 	}
+	if err != nil {
+		return l.undo(w, mark, what, err)
+	}
+	l.roomAgain()
 	v := *l.view.Load()
 	v.end, v.endPos = w.lastOffset+1, pos+int64(len(w.bytes))
 	l.view.Store(&v)

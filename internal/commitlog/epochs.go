@@ -8,7 +8,11 @@ func (l *Log) AssignEpoch(epoch int32) error {
 	if err := l.writable(); err != nil {
 		return err
 	}
-	if _, err := l.epochs.Assign(epoch, l.EndOffset()); err != nil {
+	_, err := l.epochs.Assign(epoch, l.EndOffset())
+	if IsFull(err) { // the next append writes it
+		l.epochsLate, err = true, nil
+	}
+	if err != nil {
 		return l.fail("assign leader epoch in "+l.name, err)
 	}
 	return nil

@@ -20,7 +20,7 @@ var (
 )
 
 // ErrFailed is wrapped by every error after the disk failed an append, a flush, a roll or a truncation: the log
-// takes no further change (KAFKA_STORAGE_ERROR).
+// takes no further change (KAFKA_STORAGE_ERROR), unless the error also wraps [ErrDiskFull].
 var ErrFailed = errors.New("log failed")
 
 // ErrClosed is returned by a closed log.

@@ -36,11 +36,14 @@ type Log struct {
 	flushMu sync.Mutex // one flush at a time
 
 	closed     atomic.Bool
+	full       atomic.Bool // the disk was full at the last append
 	truncating atomic.Bool
 
 	mu        sync.Mutex // the appends
 	producers *producerstate.Manager
 	later     []func() // to run when mu is unlocked
+	// epochsLate says that the leader epochs have yet to be written.
+	epochsLate bool
 
 	opened []*segment.Segment // while Open has not come to its end
 }
@@ -94,6 +97,7 @@ type Metrics struct {
 	SegmentsDeleted    atomic.Int64
 	CutBytes           atomic.Int64 // cut by recovery and kept in cut-* files
 	Seals              atomic.Int64 // segments sealed
+	DiskFull           atomic.Int64 // changes refused because the disk was full
 }
 
 func (o Options) withDefaults() Options {

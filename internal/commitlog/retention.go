@@ -82,7 +82,7 @@ func (l *Log) DeleteOldSegments(now time.Time) (int, error) {
 		n, err := l.deleteExpired(why, now)
 		total += n
 		if err != nil {
-			return total, l.fail("delete segments of "+l.name, err)
+			return total, l.failUnlessFull("delete segments of "+l.name, err)
 		}
 	}
 	return total, nil
@@ -104,7 +104,7 @@ func (l *Log) deleteExpired(why Reason, now time.Time) (int, error) {
 		return 0, nil
 	}
 	l.o.Logger.Info("delete segments", "count", n, "reason", string(why))
-	return n, l.deleteFirst(n)
+	return l.deleteFirst(n)
 }
 
 // candidates asks the segments for what a reason needs: sizes for one, times for the other.
@@ -142,27 +142,33 @@ func largestOrModified(s *segment.Segment) (int64, error) {
 	return modified.UnixMilli(), err
 }
 
-// deleteFirst removes the first n segments; readers see the later log start offset before they go.
-func (l *Log) deleteFirst(n int) error {
+// deleteFirst removes the first n segments, but for the last one of the log when there is no room for a new one, and
+// returns how many; readers see the later log start offset before they go.
+func (l *Log) deleteFirst(n int) (int, error) {
 	if v := l.view.Load(); n == len(v.segments) {
-		if err := l.roll(v.end); err != nil {
-			return err
+		if err := l.roll(v.end); IsFull(err) {
+			n-- // the last one goes when there is room for a new one
+		} else if err != nil {
+			return 0, err
 		}
+	}
+	if n == 0 {
+		return 0, nil
 	}
 	v := *l.view.Load()
 	gone := v.segments[:n]
 	v.segments = v.segments[n:]
 	if err := l.moveStart(v.segments[0].BaseOffset()); err != nil {
-		return err
+		return 0, err
 	}
 	l.view.Store(&v)
 	l.o.Metrics.SegmentsDeleted.Add(int64(n))
 	for _, s := range gone {
 		if err := l.dropSegment(s); err != nil {
-			return err
+			return n, err
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // SetStartOffset moves the log start offset up, for DeleteRecords or as the leader says; a lower one than the present
@@ -191,7 +197,7 @@ func (l *Log) moveStart(offset int64) error {
 	l.recoveryPoint.Store(max(l.RecoveryPoint(), offset))
 	l.highWatermark.Store(max(l.highWatermark.Load(), offset))
 	l.epochs.TruncateFromStart(offset)
-	if err := l.epochs.Flush(); err != nil {
+	if err := l.flushEpochs(); err != nil {
 		return err
 	}
 	l.producers.SetLogStartOffset(offset)

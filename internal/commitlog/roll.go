@@ -55,19 +55,25 @@ func (l *Log) Roll() error {
 		return err
 	}
 	if err := l.roll(l.EndOffset()); err != nil {
-		return l.fail("roll "+l.name, err)
+		return l.failUnlessFull("roll "+l.name, err)
 	}
 	return nil
 }
 
 // roll makes a new active segment from base on, ends the old one, takes a producer snapshot and has the background
-// make the old segment durable. The caller holds mu.
+// make the old segment durable. When the disk is full, all is as before. The caller holds mu.
 func (l *Log) roll(base int64) error {
 	v := *l.view.Load()
 	old := v.active()
+	var snapshot int64
+	var taken bool
+	var err error
 	if old.BaseOffset() == base {
 		if v.endPos > 0 {
 			return errors.New("a segment of that base offset exists and is not empty")
+		}
+		if snapshot, taken, err = l.snapshotAt(base); err != nil {
+			return err
 		}
 		if err := l.replaceEmpty(&v, base); err != nil {
 			return err
@@ -76,11 +82,15 @@ func (l *Log) roll(base int64) error {
 		if err := l.removeLeftovers(base); err != nil {
 			return err
 		}
-		if err := old.Finish(); err != nil {
-			return err
-		}
 		fresh, err := segment.Create(l.env, base, l.segmentConfig(l.cfg.Load()))
 		if err != nil {
+			return err
+		}
+		if snapshot, taken, err = l.snapshotAt(base); err == nil {
+			err = old.Finish()
+		}
+		if err != nil {
+			fresh.Discard()
 			return err
 		}
 		v.segments = append(v.segments, fresh)
@@ -88,17 +98,6 @@ func (l *Log) roll(base int64) error {
 	v.endPos = 0
 	l.view.Store(&v)
 	l.o.Metrics.Rolls.Add(1)
-	return l.snapshotAt(base, old)
-}
-
-// snapshotAt takes a producer snapshot for a new segment and arranges for it and the segments before to become
-// durable.
-func (l *Log) snapshotAt(base int64, old *segment.Segment) error {
-	l.producers.SetEndOffset(base)
-	snapshot, taken, err := l.producers.Snapshot(false)
-	if err != nil {
-		return err
-	}
 	held := old.Acquire()
 	l.afterUnlock(func() {
 		if held {
@@ -109,6 +108,12 @@ func (l *Log) snapshotAt(base int64, old *segment.Segment) error {
 		}
 	})
 	return nil
+}
+
+// snapshotAt takes a producer snapshot for a new segment, not durable yet.
+func (l *Log) snapshotAt(base int64) (offset int64, taken bool, err error) {
+	l.producers.SetEndOffset(base)
+	return l.producers.Snapshot(false)
 }
 
 // flushRolled is the background's part of a roll. The old segment may lie below the recovery point, but its end was
@@ -139,7 +144,8 @@ func (l *Log) flushOld(s *segment.Segment) error {
 	return nil
 }
 
-// replaceEmpty puts a new segment in the place of the empty active one.
+// replaceEmpty puts a new segment in the place of the empty active one. A full disk makes it fail for good: the old
+// files have other names by then.
 func (l *Log) replaceEmpty(v *view, base int64) error {
 	old := v.active()
 	if err := l.doom(old); err != nil {
@@ -147,7 +153,7 @@ func (l *Log) replaceEmpty(v *view, base int64) error {
 	}
 	fresh, err := segment.Create(l.env, base, l.segmentConfig(l.cfg.Load()))
 	if err != nil {
-		return err
+		return l.fail("roll "+l.name, err)
 	}
 	v.segments = append(v.segments[:len(v.segments)-1:len(v.segments)-1], fresh)
 	return nil

@@ -29,13 +29,16 @@ func (s *Set) schedule() {
 	every(c.ProducerIDExpirationInterval, c.ProducerIDExpirationInterval, s.expireProducers)
 }
 
-// eachOnline runs a task for every online directory; its error takes that directory offline.
+// eachOnline runs a task for every online directory; its error takes that directory offline, unless the disk is just
+// full: then the task is left to its next time.
 func (s *Set) eachOnline(task func(*directory) error) {
 	for _, d := range s.dirs {
 		if s.failed(d) {
 			continue
 		}
-		if err := task(d); err != nil {
+		if err := task(d); commitlog.IsFull(err) {
+			s.opts.Logger.Error("the disk is full", "dir", d.path, "error", err)
+		} else if err != nil {
 			s.fail(d, err)
 		}
 	}

@@ -30,14 +30,12 @@ func (s *Set) Create(tp checkpoint.TopicPartition, topicID [16]byte, c commitlog
 	f := found{dir: d, folder: tp.String(), tp: tp}
 	path := filepath.Join(d.path, f.folder)
 	if err := s.opts.FS.MkdirAll(path, 0o755); err != nil {
-		s.fail(d, fmt.Errorf("create partition: %w", err))
-		return nil, &OfflineError{Dir: d.path, Cause: err}
+		return nil, s.notCreated(d, path, fmt.Errorf("create partition: %w", err))
 	}
 	o := s.logOptions(f, path, Assignment{Assigned: true, TopicID: topicID, Config: c})
 	o.RecoveryPoint, o.StartOffset, o.Clean = 0, 0, true
 	if log, err = commitlog.Open(o); err != nil {
-		s.fail(d, fmt.Errorf("create partition %s: %w", tp, err))
-		return nil, &OfflineError{Dir: d.path, Cause: err}
+		return nil, s.notCreated(d, path, fmt.Errorf("create partition %s: %w", tp, err))
 	}
 	if err := s.opts.FS.SyncDir(d.path); err != nil {
 		s.fail(d, fmt.Errorf("create partition %s: %w", tp, err))
@@ -47,6 +45,16 @@ func (s *Set) Create(tp checkpoint.TopicPartition, topicID [16]byte, c commitlog
 	s.logs[tp] = &entry{log: log, dir: d}
 	s.mu.Unlock()
 	return log, nil
+}
+
+// notCreated ends a Create that failed. A disk that is just full stays online; what was made of the folder goes.
+func (s *Set) notCreated(d *directory, path string, err error) error {
+	if !commitlog.IsFull(err) {
+		s.fail(d, err)
+	} else if rerr := s.opts.FS.RemoveAll(path); rerr != nil {
+		s.fail(d, errors.Join(err, rerr))
+	}
+	return &OfflineError{Dir: d.path, Cause: err}
 }
 
 func (s *Set) emptiest() *directory {

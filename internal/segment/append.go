@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -84,18 +83,6 @@ func (s *Segment) raiseMax(b Batch) index.TimeEntry {
 		s.max = index.TimeEntry{Timestamp: b.MaxTimestamp, Offset: b.LastOffset}
 	}
 	return s.max
-}
-
-// AppendAborted notes an aborted transaction whose marker lies in this segment. One that a rebuild of the index has
-// found in the log by itself is passed over.
-func (s *Segment) AppendAborted(t index.AbortedTxn) error {
-	s.found(HasTxn)
-	err := s.files().txns.Append(t)
-	var order *index.OrderError
-	if errors.As(err, &order) && order.Got == order.Last {
-		return nil
-	}
-	return err
 }
 
 // Roll is what decides about rolling, besides the segment itself.
@@ -205,6 +192,9 @@ func (s *Segment) Finish() error {
 	defer s.writeMu.Unlock()
 	s.dirty.Store(true)
 	f := s.files()
+	if err := s.writeLateTxns(); err != nil {
+		return err
+	}
 	if _, err := f.times.Append(largest.Timestamp, largest.Offset, true); err != nil {
 		return err
 	}

@@ -112,7 +112,12 @@ func (s *Segment) CollectAborted(from, to int64) (txns []index.AbortedTxn, done 
 	if !s.has(HasTxn) {
 		return nil, false, nil
 	}
-	return s.files().txns.Collect(from, to)
+	txns, done, err = s.files().txns.Collect(from, to)
+	if err != nil || done {
+		return txns, done, err
+	}
+	txns, done = s.collectLate(txns, from, to)
+	return txns, done, nil
 }
 
 // Pin keeps the .log file open until Unpin and returns it, for reads at explicit positions below what the caller

@@ -117,6 +117,9 @@ type Segment struct {
 	spans    []span
 	proven   atomic.Bool // all of the log is in spans
 
+	lateMu sync.Mutex         // guards late
+	late   []index.AbortedTxn // for the transaction index, when the disk had no room
+
 	mu       sync.Mutex // guards what follows and the opening of files
 	suffix   string     // behind the plain names: "" or ".deleted"
 	doomed   bool       // remove the files with the last reference

@@ -50,6 +50,9 @@ func (s *Segment) Truncate(offset, pos int64) error {
 }
 
 func (s *Segment) truncateIndexes(offset int64) error {
+	if err := s.writeLateTxns(); err != nil {
+		return err
+	}
 	s.dirty.Store(true)
 	f := s.files()
 	if err := f.offsets.Truncate(offset); err != nil {
@@ -109,6 +112,9 @@ func (s *Segment) setMax(e index.TimeEntry) {
 func (s *Segment) Replace(offset, pos int64) (*Segment, error) {
 	s.checkMu.Lock()
 	defer s.checkMu.Unlock()
+	if err := s.writeLateTxns(); err != nil {
+		return nil, fmt.Errorf("truncate segment %020d: %w", s.base, err)
+	}
 	f := s.files()
 	name := f.log.Name()
 	if err := s.copyLog(name+TemporarySuffix, pos); err != nil {

@@ -1,7 +1,9 @@
 package segment
 
 import (
+	"errors"
 	"slices"
+	"syscall"
 
 	"tidemark/internal/index"
 	"tidemark/record"
@@ -122,4 +124,53 @@ func merge(a, b []index.AbortedTxn) []index.AbortedTxn {
 		out, b = append(out, b[0]), b[1:]
 	}
 	return out
+}
+
+// AppendAborted notes an aborted transaction whose marker lies in this segment. One that a rebuild of the index has
+// found in the log by itself is passed over. When the disk is full the entry is kept in memory and written later, for
+// the marker is in the log already.
+func (s *Segment) AppendAborted(t index.AbortedTxn) error {
+	s.found(HasTxn)
+	s.lateMu.Lock()
+	defer s.lateMu.Unlock()
+	s.late = append(s.late, t)
+	err := s.writeLateLocked()
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return nil
+	}
+	return err
+}
+
+// writeLateTxns writes the entries that a full disk had no room for.
+func (s *Segment) writeLateTxns() error {
+	s.lateMu.Lock()
+	defer s.lateMu.Unlock()
+	return s.writeLateLocked()
+}
+
+func (s *Segment) writeLateLocked() error {
+	for len(s.late) > 0 {
+		err := s.files().txns.Append(s.late[0])
+		var order *index.OrderError
+		if err != nil && !(errors.As(err, &order) && order.Got == order.Last) {
+			return err
+		}
+		s.late = s.late[1:]
+	}
+	return nil
+}
+
+// collectLate adds the entries that are not in the index yet, as Collect finds them there.
+func (s *Segment) collectLate(txns []index.AbortedTxn, from, to int64) (all []index.AbortedTxn, done bool) {
+	s.lateMu.Lock()
+	defer s.lateMu.Unlock()
+	for _, t := range s.late {
+		if t.LastOffset >= from && t.FirstOffset < to {
+			txns = append(txns, t)
+		}
+		if t.LastStableOffset >= to {
+			return txns, true
+		}
+	}
+	return txns, false
 }
