@@ -31,7 +31,8 @@ func TestConsumerGroupsAgainstKafka(t *testing.T) {
 	}
 	runScript(t, kafka, before, dir)
 	classic := kgo.WithContext(context.Background())
-	newer := kgo.WithContext(context.WithValue(context.Background(), "opt_in_kafka_next_gen_balancer_beta", true)) //nolint:staticcheck // the client reads this key
+	//nolint:staticcheck // the client reads this key
+	newer := kgo.WithContext(context.WithValue(context.Background(), "opt_in_kafka_next_gen_balancer_beta", true))
 	startMember(t, node.Addr, "live", classic, kgo.Balancers(kgo.RangeBalancer()), kgo.ClientID("first"))
 	startMember(t, node.Addr, "live", classic, kgo.Balancers(kgo.RangeBalancer()), kgo.ClientID("second"))
 	startMember(t, node.Addr, "static", classic, kgo.InstanceID("an-instance"), kgo.ClientID("a-client-with-a-long-name"))

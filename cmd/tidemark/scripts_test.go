@@ -11,6 +11,7 @@ import (
 
 var (
 	usageStart = regexp.MustCompile(`(?m)^Option {2,}Description`)
+	fileTime   = regexp.MustCompile(`"modifiedMs":\d+`) // when the golden data was checked out
 	logTime    = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]`)
 )
 
@@ -40,8 +41,9 @@ func runBlock(t *testing.T, d *datadriven.TestData) string {
 	if at := usageStart.FindStringIndex(errs); at != nil && d.Cmd != "help" {
 		errs = errs[:at[0]] + "(usage)\n"
 	}
+	out, errs = fileTime.ReplaceAllString(out, `"modifiedMs":TIME`), logTime.ReplaceAllString(errs, "[TIME]")
 	var text strings.Builder
-	for _, stream := range []struct{ name, text string }{{"out", out}, {"err", logTime.ReplaceAllString(errs, "[TIME]")}} {
+	for _, stream := range []struct{ name, text string }{{"out", out}, {"err", errs}} {
 		for line := range strings.Lines(stream.text) {
 			fmt.Fprintf(&text, "%s| %s\n", stream.name, strings.TrimRight(line, " \n"))
 		}
