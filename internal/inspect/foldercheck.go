@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tidemark/internal/checkpoint"
+	"tidemark/internal/commitlog"
 	"tidemark/internal/producerstate"
 	"tidemark/internal/segment"
 	"tidemark/record"
@@ -53,7 +54,9 @@ func checkFolder(fsys vfs.FS, t Target, f *folder, inUse bool) (*folderCheck, er
 }
 
 // knownNames are files of a partition's folder that are not numbered.
-var knownNames = []string{checkpoint.LeaderEpochFile, checkpoint.PartitionMetadataFile, "quorum-state"}
+var knownNames = []string{
+	checkpoint.LeaderEpochFile, checkpoint.PartitionMetadataFile, commitlog.SealsFile, "quorum-state",
+}
 
 // otherFile judges a name that is no plain file of a segment.
 func (c *folderCheck) otherFile(name string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -259,9 +260,16 @@ func TestRepairLogDir(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		seals := filepath.Join(dir, commitlog.SealsFile)
+		if err := vfs.WriteFileAtomic(fsys, seals, []byte("of segments as they were")); err != nil {
+			t.Fatal(err)
+		}
 		summary, actions, left, err := repair(t, fsys, dir, true)
-		if err != nil || summary.Left > 0 || len(actions) < 3 {
+		if err != nil || summary.Left > 0 || len(actions) < 4 {
 			t.Errorf("%s: %v, %d actions, left:\n%s", c.Name, err, len(actions), texts(left))
+		}
+		if _, err := fsys.Stat(seals); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: seals of the old segments are still there: %v", c.Name, err)
 		}
 		if found := verify(t, fsys, "/data"); len(found) > 0 {
 			t.Errorf("%s: found afterwards:\n%s", c.Name, texts(found))

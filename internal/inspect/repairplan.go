@@ -74,7 +74,25 @@ func (p *partitionPlan) make() (err error) {
 	p.planSnapshots()
 	p.planEpochs()
 	p.planTopicID()
+	p.planSeals()
 	return nil
+}
+
+// planSeals removes, before anything else is done, what vouches for segments as they were.
+func (p *partitionPlan) planSeals() {
+	if len(p.steps) == 0 || !slices.Contains(p.folder.others, commitlog.SealsFile) {
+		return
+	}
+	name := p.path(commitlog.SealsFile)
+	p.steps = slices.Insert(p.steps, 0, step{
+		action: Action{File: name, What: "remove it: a broker makes it anew"},
+		do: func(fsys vfs.FS) error {
+			if err := fsys.Remove(name); err != nil && !isAbsent(err) {
+				return err
+			}
+			return fsys.SyncDir(p.target.Dir)
+		},
+	})
 }
 
 func (p *partitionPlan) path(name string) string { return filepath.Join(p.target.Dir, name) }
