@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -41,12 +42,16 @@ type node struct {
 	*ledger.Client
 }
 
+// openFiles is how many log and index files a node may have open.
+const openFiles = 200
+
 func startNode(t *testing.T, fsys vfs.FS, dirs ...string) node {
 	t.Helper()
 	b, err := broker.Start(t.Context(), broker.Options{FS: fsys, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Properties: map[string]string{"log.dirs": strings.Join(dirs, ","), "listeners": "PLAINTEXT://127.0.0.1:0",
 			"tidemark.admin.listener": "", "log.flush.offset.checkpoint.interval.ms": "50",
-			"replica.high.watermark.checkpoint.interval.ms": "50", "log.initial.task.delay.ms": "10"}})
+			"replica.high.watermark.checkpoint.interval.ms": "50", "log.initial.task.delay.ms": "10",
+			"tidemark.open.files": strconv.Itoa(openFiles)}})
 	if err != nil {
 		t.Fatal(err)
 	}
