@@ -137,7 +137,11 @@ func (l *Log) openSegments(found *listing) []*segment.Segment {
 	for _, base := range found.logs {
 		c := l.segmentConfig(cfg)
 		c.PreallocateBytes = 0
-		out = append(out, segment.Open(l.env, base, c, found.present[base]))
+		s := segment.Open(l.env, base, c, found.present[base])
+		if len(out) > 0 {
+			out[len(out)-1].SetLimit(base)
+		}
+		out = append(out, s)
 	}
 	return out
 }

@@ -242,6 +242,9 @@ func (l *Log) setAsideFrom(segments []*segment.Segment, i int) ([]*segment.Segme
 	for _, s := range segments[i:] {
 		s.Release()
 	}
+	if i > 0 {
+		segments[i-1].SetLimit(0)
+	}
 	l.opened = segments[:i:i]
 	if i < len(segments) {
 		if err := l.o.FS.SyncDir(l.Dir()); err != nil {

@@ -93,6 +93,7 @@ func (l *Log) roll(base int64) error {
 			fresh.Discard()
 			return err
 		}
+		old.SetLimit(base)
 		v.segments = append(v.segments, fresh)
 	}
 	v.endPos = 0

@@ -48,8 +48,11 @@ func (s *Segment) makeOffsetIndex(f *files) error {
 	if s.has(HasIndex) {
 		return nil
 	}
+	if err := f.offsets.Grow(); err != nil {
+		return err
+	}
 	s.found(HasIndex)
-	return f.offsets.Grow()
+	return nil
 }
 
 // Index notes a batch that was written: the running largest timestamp, and an entry in both indexes when more than

@@ -3,7 +3,6 @@ package segment
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"slices"
 
 	"tidemark/record"
@@ -118,46 +117,72 @@ type search struct {
 	budget int64 // bytes of which it may compute checksums
 }
 
-// resume finds the first batch behind the damage at pos: one whose checksum holds and whose offset fits. The length
-// that the damaged bytes tell is tried first, then every position up to the next batch that the offset index knows.
+// resume finds the first batch behind the damage at pos: one whose checksum holds and whose offset fits. Every position
+// is tried up to the next batch that is known: by the length that the damaged bytes tell, or by the offset index.
 func (q *search) resume(pos int64, useIndex bool) (next int64, h record.Header, ok bool, err error) {
 	q.budget = 8*(q.end-pos) + 1<<20
-	if next, told := q.s.told(pos, q.end); told {
-		if next == q.end {
-			return 0, h, false, nil
-		}
-		if h, ok, err = q.good(next); ok || err != nil {
-			return next, h, ok, err
+	stop, close, err := q.told(pos)
+	if err != nil {
+		return 0, h, false, err
+	}
+	if close {
+		h, ok, err = q.good(stop)
+		return stop, h, ok, err
+	}
+	if stop == q.end && useIndex {
+		if stop, err = q.indexed(pos); err != nil {
+			return 0, h, false, err
 		}
 	}
-	stop := q.end
-	if useIndex {
-		if e, found, err := q.s.files().offsets.LookupEnd(pos + 1); err == nil && found && e.Pos < q.end {
-			at, good, err := q.good(e.Pos)
-			if err != nil {
-				return 0, h, false, err
-			}
-			if good && at.LastOffset <= e.Offset {
-				stop = e.Pos
-				q.limit = min(q.limit, at.BaseOffset)
-			}
+	limit := q.limit
+	if stop < q.end {
+		if h, ok, err = q.good(stop); !ok || err != nil {
+			return 0, h, false, err
 		}
+		q.limit = min(q.limit, h.BaseOffset)
 	}
 	if next, h, ok, err = q.scan(pos+1, stop); ok || err != nil || stop == q.end {
 		return next, h, ok, err
 	}
-	q.limit = math.MaxInt64
+	q.limit = limit
 	h, ok, err = q.good(stop)
 	return stop, h, ok, err
 }
 
-// told is the position behind the entry at pos, if what its header says makes sense.
-func (s *Segment) told(pos, end int64) (int64, bool) {
-	h, err := s.headerAt(pos, end)
-	if err != nil || pos+int64(h.SizeBytes) > end {
-		return 0, false
+// told is the position behind the entry at pos that its header tells, if there is a good batch; else the end of the
+// part. close says that its offsets leave no room for a batch between.
+func (q *search) told(pos int64) (next int64, close bool, err error) {
+	h, err := q.s.headerAt(pos, q.end)
+	next = pos + int64(h.SizeBytes)
+	if err != nil || next >= q.end {
+		return q.end, false, notHeader(err)
 	}
-	return pos + int64(h.SizeBytes), true
+	after, ok, err := q.good(next)
+	if err != nil || !ok {
+		return q.end, false, err
+	}
+	return next, after.BaseOffset == h.NextOffset() && h.BaseOffset == q.from, nil
+}
+
+// indexed is the position of the first good batch behind pos that the offset index knows, else the end of the part.
+func (q *search) indexed(pos int64) (int64, error) {
+	e, found, err := q.s.files().offsets.LookupEnd(pos + 1)
+	if err != nil || !found || e.Pos >= q.end {
+		return q.end, nil // an index that cannot be read is no help
+	}
+	h, ok, err := q.good(e.Pos)
+	if err != nil || !ok || h.LastOffset > e.Offset {
+		return q.end, err
+	}
+	return e.Pos, nil
+}
+
+// notHeader drops an error that tells of bytes that are no header.
+func notHeader(err error) error {
+	if errors.Is(err, record.ErrShort) {
+		return nil
+	}
+	return notEnd(notDamage(err))
 }
 
 // headerAt reads one header.

@@ -129,7 +129,8 @@ func (s *Segment) Unpin() { s.files().log.Release() }
 
 // End finds the last batch before the position end by a scan from the last index entry: the offset after it, the base
 // offset when there is no batch, and the position behind it. damage is the *record.CorruptError that ended the scan
-// before end was reached, with no batch behind it.
+// before end was reached, with no batch behind it. The checksum of the last batch is verified, for its header tells
+// where the log ends.
 func (s *Segment) End(end int64) (next, pos int64, damage, err error) {
 	if err := s.readyEnds(); err != nil {
 		return 0, 0, nil, err
@@ -142,10 +143,15 @@ func (s *Segment) End(end int64) (next, pos int64, damage, err error) {
 	defer sc.close()
 	for sc.next() { //nolint:revive // to the last one
 	}
-	if err := notDamage(sc.Err()); err != nil {
-		return 0, 0, nil, err
+	if err := notDamage(sc.Err()); err != nil || sc.batches == 0 {
+		return s.base, sc.End(), sc.Err(), err
 	}
-	return sc.nextOffset(s.base), sc.End(), sc.Err(), nil
+	at, cause, err := sc.blame(sc.pos+int64(sc.h.SizeBytes), nil)
+	if err != nil || cause == nil {
+		return sc.nextOffset(s.base), sc.End(), sc.Err(), err
+	}
+	next, err = s.nextBefore(at)
+	return next, at, cause, err
 }
 
 // Batches calls a function for each batch before the position end whose last offset is at least from, in order; entry

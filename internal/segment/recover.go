@@ -53,7 +53,8 @@ func (s *Segment) recoverLocked(strict bool, limit int64, each Each) (Recovered,
 			return r, err
 		}
 	}
-	w := walk{checksums: strict, order: strict, stop: !strict, noIndex: true, tail: true, limit: limit}
+	w := walk{checksums: strict, order: strict, stop: !strict, noIndex: true, tail: true}
+	s.limit.Store(limit)
 	sc := s.scanWith(0, size, w)
 	defer sc.close()
 	for sc.next() {

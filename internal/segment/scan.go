@@ -14,11 +14,11 @@ var scanners = sync.Pool{New: func() any { return new(record.Scanner) }}
 
 // walk says how a scanner goes about the log.
 type walk struct {
-	checksums bool // verify them
-	order     bool // a batch must fit the one behind it, too
-	noIndex   bool // the offset index is not to be asked
-	stop      bool // at the first damage, instead of passing over it
-	limit     int64
+	checksums bool  // verify them
+	order     bool  // a batch must fit the one behind it, too
+	noIndex   bool  // the offset index is not to be asked
+	stop      bool  // at the first damage, instead of passing over it
+	limit     int64 // the first offset that is the next segment's; set by the scanner
 	// tail keeps damage with no batch behind it to itself: the log may just end there.
 	tail bool
 }
@@ -30,6 +30,7 @@ type scanner struct {
 	s       *Segment
 	walk    walk
 	h       record.Header // of the last batch met
+	pos     int64         // of it
 	batches int
 	end     int64
 	from    int64 // the least offset that the next batch may have
@@ -51,7 +52,7 @@ func (s *Segment) scanWith(pos, end int64, w walk) scanner {
 	sc := scanners.Get().(*record.Scanner)
 	sc.File = f.log.Name()
 	sc.Reset(f.log, pos, end)
-	if w.limit == 0 {
+	if w.limit = s.limit.Load(); w.limit == 0 {
 		w.limit = math.MaxInt64
 	}
 	return scanner{Scanner: sc, s: s, walk: w, end: end, from: s.base, exact: pos == 0}
@@ -94,10 +95,7 @@ func (sc *scanner) next() bool {
 func (sc *scanner) step() (cause *record.CorruptError, ok bool) {
 	if reason := sc.refused; reason != "" {
 		sc.refused = ""
-		cause = sc.s.corrupt(sc.Pos(), sc.h.BaseOffset, reason)
-		sc.h, sc.from, sc.exact = sc.before, sc.least, sc.known
-		sc.batches--
-		return cause, false
+		return sc.takeBack(reason), false
 	}
 	if !sc.Next() {
 		if err := sc.Scanner.Err(); err != nil && !errors.As(err, &cause) {
@@ -116,6 +114,7 @@ func (sc *scanner) step() (cause *record.CorruptError, ok bool) {
 	}
 	sc.before, sc.least, sc.known = sc.h, sc.from, sc.exact
 	sc.h, sc.from, sc.exact = h, h.NextOffset(), true
+	sc.pos = sc.Pos()
 	sc.batches++
 	return nil, true
 }
@@ -157,15 +156,44 @@ func (sc *scanner) leap(h record.Header) string {
 // refuse declares the last batch damaged; next goes on behind it.
 func (sc *scanner) refuse(reason string) { sc.refused = reason }
 
+// takeBack declares the last batch damaged, with what came of it.
+func (sc *scanner) takeBack(reason string) *record.CorruptError {
+	cause := sc.s.corrupt(sc.pos, sc.h.BaseOffset, reason)
+	sc.h, sc.from, sc.exact = sc.before, sc.least, sc.known
+	sc.batches--
+	return cause
+}
+
+// blame finds out whether the batch before damage at pos is to blame, whose length would then be what is wrong.
+func (sc *scanner) blame(pos int64, cause *record.CorruptError) (int64, *record.CorruptError, error) {
+	if sc.walk.checksums || sc.batches == 0 || sc.pos+int64(sc.h.SizeBytes) != pos {
+		return pos, cause, nil
+	}
+	var one record.Scanner
+	one.Reset(sc.s.files().log, sc.pos, pos)
+	if !one.Next() {
+		return pos, cause, notDamage(one.Err())
+	}
+	good, err := one.ValidCRC()
+	if err != nil || good {
+		return pos, cause, err
+	}
+	return sc.pos, sc.takeBack("wrong checksum"), nil
+}
+
 // passOver goes to the first batch behind the damage at pos; false when there is none.
 func (sc *scanner) passOver(pos int64, cause *record.CorruptError) bool {
 	if sc.walk.stop {
 		sc.stopped, sc.stopPos = cause, pos
 		return false
 	}
+	pos, cause, err := sc.blame(pos, cause)
+	if err != nil {
+		sc.stopped, sc.stopPos = err, pos
+		return false
+	}
 	from := sc.from
 	if !sc.exact {
-		var err error
 		if from, err = sc.s.nextBefore(pos); err != nil {
 			sc.stopped, sc.stopPos = err, pos
 			return false

@@ -93,6 +93,7 @@ type Segment struct {
 	refs atomic.Int32
 
 	size     atomic.Int64 // bytes of batches; -1: not known yet
+	limit    atomic.Int64 // base offset of the next segment; 0: there is none
 	openSize atomic.Int64 // of a growing segment: what was there when it was opened
 	endsOK   atomic.Bool  // the indexes are in order and end where the log does
 	verified atomic.Bool  // the indexes may be used
@@ -241,6 +242,9 @@ func (s *Segment) pathLocked(suffix string) string {
 
 // BaseOffset is the offset that the files are named for; no batch of the segment lies below it.
 func (s *Segment) BaseOffset() int64 { return s.base }
+
+// SetLimit tells that another segment follows, from an offset on; 0: none does.
+func (s *Segment) SetLimit(next int64) { s.limit.Store(next) }
 
 // JitterMs is the jitter that the segment was made with.
 func (s *Segment) JitterMs() int64 { return s.cfg.JitterMs }

@@ -45,6 +45,7 @@ func (s *Segment) Truncate(offset, pos int64) error {
 		return err
 	}
 	s.prealloc = false
+	s.limit.Store(0)
 	s.openSize.Store(min(s.openSize.Load(), pos))
 	return s.restart(offset, pos)
 }
