@@ -55,6 +55,7 @@ var codes = []errorCode{
 	{commitlog.ErrUnsupportedCodec, kerr.UnsupportedCompressionType.Code},
 	{commitlog.ErrInvalidTxnState, kerr.InvalidTxnState.Code},
 	{commitlog.ErrFailed, kerr.KafkaStorageError.Code},
+	{commitlog.ErrDiskFull, kerr.KafkaStorageError.Code},
 	{commitlog.ErrClosed, kerr.NotLeaderForPartition.Code},
 	{record.ErrUnsupportedCodec, kerr.UnsupportedCompressionType.Code},
 	{logdir.ErrNoDirectory, kerr.KafkaStorageError.Code},

@@ -36,6 +36,7 @@ var neverAnswered = map[string]string{
 	"wire.ErrLength":                     "malformed requests close the connection",
 	"wire.ErrTag":                        "malformed requests close the connection",
 	"index.ErrFull":                      "rolls the segment",
+	"segment.ErrSeal":                    "the seal is void, its segment is checked",
 	"index.CorruptError":                 "the index is rebuilt",
 	"index.OrderError":                   "of the caller of an index",
 	"index.RangeError":                   "rolls the segment",
