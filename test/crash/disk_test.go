@@ -176,5 +176,6 @@ func checkOffline(t *testing.T, n node, p *ledger.Partition) {
 			return
 		}
 	}
-	t.Errorf("%s is on a failed disk: fetch %v, list offsets %v", p.Name(), kerr.ErrorForCode(fetch), kerr.ErrorForCode(list))
+	t.Errorf("%s is on a failed disk: fetch %v, list offsets %v", p.Name(), kerr.ErrorForCode(fetch),
+		kerr.ErrorForCode(list))
 }
