@@ -44,6 +44,7 @@ var codes = []errorCode{
 	{replica.ErrUnknownLeaderEpoch, kerr.UnknownLeaderEpoch.Code},
 	{replica.ErrNotEnoughReplicas, kerr.NotEnoughReplicas.Code},
 	{replica.ErrTooFewAfterAppend, kerr.NotEnoughReplicasAfterAppend.Code},
+	{replica.ErrNotDeletable, kerr.PolicyViolation.Code},
 	{replica.ErrOffsetNotAvailable, kerr.OffsetNotAvailable.Code},
 
 	{commitlog.ErrInvalidRecord, kerr.InvalidRecord.Code},

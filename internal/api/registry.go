@@ -21,6 +21,7 @@ func handlers() []handler {
 		message(18, 0, 4, (*API).apiVersions),
 		message(19, 0, 7, (*API).createTopics),
 		message(20, 0, 6, (*API).deleteTopics),
+		message(21, 0, 2, (*API).deleteRecords),
 		later(22, 0, 5, (*API).initProducerID),
 		message(23, 0, 4, (*API).offsetForLeaderEpoch),
 		later(24, 0, 5, (*API).addPartitionsToTxn),

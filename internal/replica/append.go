@@ -73,6 +73,38 @@ func (p *Partition) Replicated(offset int64) (bool, error) {
 	return true, nil
 }
 
+// HighWatermarkOffset stands for the high watermark in DeleteRecords.
+const HighWatermarkOffset = -1
+
+// DeleteRecords moves the log start offset of the leader's log up to an offset, at most to the high watermark, and
+// returns where it is then. Segments below it are deleted with the next look for old ones; followers take it over
+// with their next fetch.
+//
+// Errors: ErrNotLeader, *logdir.OfflineError, ErrNotDeletable, *commitlog.OffsetOutOfRangeError and those of
+// commitlog.Log.SetStartOffset.
+func (p *Partition) DeleteRecords(offset int64) (int64, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	log, err := p.leaderLog(NoEpoch)
+	if err != nil {
+		return -1, err
+	}
+	if !log.Config().CleanupPolicy.Delete() {
+		return -1, ErrNotDeletable
+	}
+	mark := p.hw.Load()
+	if offset == HighWatermarkOffset {
+		offset = mark
+	}
+	if offset < 0 || offset > mark {
+		return -1, &commitlog.OffsetOutOfRangeError{Requested: offset, Start: log.StartOffset(), End: mark}
+	}
+	if err := log.SetStartOffset(offset); err != nil {
+		return -1, err
+	}
+	return log.StartOffset(), nil
+}
+
 // AppendFetched appends batches fetched from the leader, verbatim, and takes over the leader's high watermark and
 // log start offset as far as the log reaches.
 //

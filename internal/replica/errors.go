@@ -21,6 +21,8 @@ var (
 	// ErrTooFewAfterAppend: the records are on all in-sync replicas, but these became fewer than min.insync.replicas.
 	// NOT_ENOUGH_REPLICAS_AFTER_APPEND (20).
 	ErrTooFewAfterAppend = errors.New("fewer in-sync replicas than min.insync.replicas after the append")
+	// ErrNotDeletable: cleanup.policy of the topic does not include delete. POLICY_VIOLATION (44).
+	ErrNotDeletable = errors.New("records cannot be deleted: cleanup.policy does not include delete")
 	// ErrOffsetNotAvailable: the high watermark has not yet reached the start of the leader's epoch.
 	// OFFSET_NOT_AVAILABLE (78).
 	ErrOffsetNotAvailable = errors.New("high watermark lags behind the start of the leader's epoch")

@@ -268,9 +268,12 @@ func describeSet(set []byte) []any {
 		if err != nil {
 			return append(out, fmt.Sprintf("%d bytes: %v", len(set), err))
 		}
-		head := fmt.Sprintf("magic %d, %d to %d, attributes %#x, largest time %d, epoch %d, producer %d, checksum %v",
-			h.Magic, h.BaseOffset, h.LastOffset, h.Attributes, h.MaxTimestamp, h.LeaderEpoch, h.ProducerID,
+		head := fmt.Sprintf("magic %d, %d to %d, attributes %#x, largest time %d, epoch %d, producer %v, checksum %v",
+			h.Magic, h.BaseOffset, h.LastOffset, h.Attributes, h.MaxTimestamp, h.LeaderEpoch, h.ProducerID >= 0,
 			record.ValidCRC(entry))
+		if h.IsControl() { // at the broker's time
+			head = fmt.Sprintf("control batch, %d to %d, attributes %#x", h.BaseOffset, h.LastOffset, h.Attributes)
+		}
 		if h.Codec() == record.None {
 			head += fmt.Sprintf(", %d bytes", len(entry))
 		}
@@ -278,6 +281,9 @@ func describeSet(set []byte) []any {
 		it, err := record.NewIterator(entry, record.IterOptions{})
 		for err == nil && it.Next() {
 			r := it.Record()
+			if h.IsControl() {
+				r.Timestamp = 0
+			}
 			records = append(records, fmt.Sprintf("%d at %d: %q = %q (%d headers)", r.Offset, r.Timestamp, r.Key, r.Value,
 				len(r.Headers)))
 		}

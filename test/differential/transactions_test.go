@@ -22,6 +22,7 @@ func TestTransactions(t *testing.T) {
 	w.run(t, "InitProducerId", w.testInit)
 	w.run(t, "classic", w.testClassic)
 	w.run(t, "raising", w.testRaising)
+	w.run(t, "isolation", w.testIsolation)
 	w.run(t, "fencing", w.testFencing)
 	w.run(t, "offsets", w.testOffsets)
 	w.run(t, "brokers", w.testBrokers)
