@@ -138,3 +138,10 @@ func some(n int) []rec {
 }
 
 const base = int64(1790214409427)
+
+// setMaxTimestamp changes the largest time in the header of a batch.
+func setMaxTimestamp(b []byte, ts int64) {
+	const posMaxTimestamp = 35
+	binary.BigEndian.PutUint64(b[posMaxTimestamp:], uint64(ts))
+	binary.BigEndian.PutUint32(b[posCRC:], crc32.Checksum(b[posAttributes:], crc32.MakeTable(crc32.Castagnoli)))
+}
