@@ -212,8 +212,8 @@ func (w *world) testDeleteRecords(t *testing.T) {
 func (w *world) testReports(t *testing.T) {
 	w.create(t, "reports", 1, "retention.ms", "-1")
 	w.create(t, "reports-large", 1, "retention.ms", "-1")
-	w.same(t, "append time set by the client", produce(8, "reports", 0, -1, batch{records: some(1), attributes: 8}.encode()),
-		hide("LogAppendTime"))
+	w.same(t, "append time set by the client",
+		produce(8, "reports", 0, -1, batch{records: some(1), attributes: 8}.encode()), hide("LogAppendTime"))
 	lying := batch{records: some(1)}.encode()
 	setMaxTimestamp(lying, base+99_999)
 	w.same(t, "false largest time", produce(8, "reports", 0, -1, lying))

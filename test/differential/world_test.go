@@ -56,6 +56,9 @@ func TestDifferential(t *testing.T) {
 	w.run(t, "long poll", w.testLongPoll)
 	w.run(t, "sessions", w.testSessions)
 	w.run(t, "hostile bytes", w.testHostileBytes)
+	w.run(t, "before the restart", w.testBeforeRestart)
+	w.restart(t)
+	w.run(t, "after the restart", w.testAfterRestart)
 	for _, s := range w.sides {
 		if exit := s.Process.Stop(t); exit != 0 && s.Name == "Tidemark" {
 			t.Errorf("%s ended with status %d; its log:\n%s", s.Name, exit, proc.Tail(s.Process.Log(), 20))
