@@ -43,6 +43,7 @@ var neverAnswered = map[string]string{
 	"checkpoint.MalformedError":          "start only",
 	"producerstate.CorruptSnapshotError": "start only",
 	"producerstate.UnknownTxnError":      "a broken invariant",
+	"segment.ErrSeal":                    "of the caller of a parser",
 	"commitlog.ErrOffsetsOutOfOrder":     "follower only",
 	"commitlog.ErrUnexpectedOffset":      "follower only",
 	"commitlog.ErrReadOnly":              "offline tools only",
