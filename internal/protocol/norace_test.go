@@ -1,0 +1,6 @@
+//go:build !race
+
+package protocol
+
+// raceShare is nothing in builds without the race detector.
+const raceShare = 0
