@@ -139,11 +139,7 @@ func TestDecodeMemory(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		slack := int64(4096)
-		if raceShare > 0 {
-			slack += w.memory / raceShare
-		}
-		if got > w.memory+slack {
+		if got > w.memory+w.memory*racePercent/100+4096 {
 			t.Errorf("key %d: %d bytes allocated, %d foreseen", h.Key, got, w.memory)
 		}
 	}

@@ -2,5 +2,5 @@
 
 package protocol
 
-// raceShare is nothing in builds without the race detector.
-const raceShare = 0
+// racePercent is nothing in builds without the race detector.
+const racePercent = 0
