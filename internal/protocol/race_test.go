@@ -2,6 +2,6 @@
 
 package protocol
 
-// racePercent is how much, in percent of the foreseen memory the race detector's builds may take on top: they keep on the heap what
-// others keep on the stack.
+// racePercent is how much more memory than foreseen, in percent, the race detector's builds may take: they keep on the
+// heap what others keep on the stack.
 const racePercent = 50
