@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -44,7 +46,6 @@ type bank struct {
 	t    *testing.T
 	dir  string
 	port int
-	addr string
 	p    *proc.Process
 
 	mu        sync.Mutex
@@ -54,8 +55,10 @@ type bank struct {
 }
 
 func (b *bank) open() {
-	b.p, b.addr = proc.Serve(b.t, b.dir, b.port, "--log-level", "warn")
+	b.p, _ = proc.Serve(b.t, b.dir, b.port, "--log-level", "warn")
 }
+
+func (b *bank) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)) }
 
 // TestBank kills the broker again and again under tellers who are killed themselves. Afterwards every transfer whose
 // commit was confirmed is there with both halves, none whose abort was confirmed, and every other one whole or not at
@@ -96,7 +99,7 @@ func (b *bank) createTopic() {
 }
 
 func (b *bank) client(opts ...kgo.Opt) *kgo.Client {
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(b.addr), kgo.RetryTimeout(20 * time.Second)}, opts...)...)
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(b.addr()), kgo.RetryTimeout(20 * time.Second)}, opts...)...)
 	if err != nil {
 		b.t.Fatal(err)
 	}
