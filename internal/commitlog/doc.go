@@ -3,8 +3,8 @@
 //
 // Files owned, in the partition's folder: the segments (package segment), the
 // producer snapshots (producerstate), leader-epoch-checkpoint and
-// partition.metadata (checkpoint), and cut-* (bytes that recovery cut from a log;
-// Kafka ignores them, nothing removes them).
+// partition.metadata (checkpoint), cut-* (bytes that recovery cut from a log;
+// Kafka ignores them, nothing removes them) and tidemark.seals (see [SealsFile]).
 //
 // Append, on the leader: check the batch without a lock, then, under the one
 // lock of the log: offsets, leader epoch, roll, producer state, one write, index
@@ -22,7 +22,8 @@
 // Durability: an append reaches the page cache. Flush, Close, the background
 // flush of rolled segments and flush.messages make it durable; what is below
 // [Log.RecoveryPoint] survives a power loss. After the first error of the disk
-// while something is changed, the log refuses every change ([ErrFailed]).
+// while something is changed, the log refuses every change ([ErrFailed]). A full
+// disk is no such error: the change is undone ([ErrDiskFull]).
 //
 // Source: Kafka 4.3.1 UnifiedLog, LocalLog, LogLoader, LogValidator.
 package commitlog

@@ -28,7 +28,7 @@ func TestIntactIndexesAreKept(t *testing.T) {
 				FS: mem, Dir: goldenDir(c), Topic: c.Info.Topic, Config: DefaultConfig(), Clean: true, Metrics: new(Metrics),
 			}
 			l := openGolden(t, o)
-			defer l.Abandon()
+			defer func() { _ = l.Abandon() }()
 			for offset := l.StartOffset(); offset < l.EndOffset(); {
 				s, err := l.Read(offset, ReadOptions{
 					MaxBytes: 1, MinOneBatch: true, UpTo: l.EndOffset(), Isolation: ReadCommitted,

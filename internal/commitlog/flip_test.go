@@ -15,8 +15,8 @@ import (
 )
 
 // TestEveryByteFlipped spoils every byte of every file in turn, and opens the log as after a clean stop and as after a
-// crash. Whatever the byte, each record of the other batches is served and found by its time; those of the spoiled batch
-// are right or missing.
+// crash. Whatever the byte, each record of the other batches is served and found by its time; those of the spoiled
+// batch are right or missing.
 func TestEveryByteFlipped(t *testing.T) {
 	w := unsealedWorld(t)
 	must(t, w.close())
@@ -96,7 +96,9 @@ func TestFirstUseFailures(t *testing.T) {
 	must(t, w.close())
 	must(t, w.mem.Remove(worldDir+"/"+SealsFile))
 	must(t, w.mem.Remove(worldDir+"/"+segment.Name(0, segment.IndexSuffix)))
-	must(t, w.spoil(command{"spoil", map[string]string{"file": segment.Name(3, segment.LogSuffix), "at": "130", "xor": "4"}}))
+	must(t, w.spoil(command{"spoil", map[string]string{
+		"file": segment.Name(3, segment.LogSuffix), "at": "130", "xor": "4",
+	}}))
 	must(t, w.spoil(command{"spoil", map[string]string{"file": segment.Name(3, segment.TimeSuffix), "size": "12"}}))
 	for name, content := range files(t, w.mem, worldDir) {
 		if strings.HasSuffix(name, segment.TxnSuffix) {

@@ -126,8 +126,8 @@ func checkAfterFull(t *testing.T, w *world, n int) {
 	must(t, w.log.Abandon())
 }
 
-// TestFullDiskKeepsAborts aborts a transaction when there is no room for its index entry. Readers are told all the same,
-// and the entry is in the index in the end.
+// TestFullDiskKeepsAborts aborts a transaction when there is no room for its index entry. Readers are told all the
+// same, and the entry is in the index in the end.
 func TestFullDiskKeepsAborts(t *testing.T) {
 	w := newWorld(smallConfig())
 	full := false

@@ -45,7 +45,7 @@ func (s *Slice) AppendTo(dst []byte) ([]byte, error) {
 	have := len(dst)
 	dst = append(dst, make([]byte, s.SizeBytes)...)
 	if n, err := s.File.ReadAt(dst[have:], s.Pos); n < s.SizeBytes {
-		if err == nil || err == io.EOF {
+		if err == nil || errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return dst[:have], fmt.Errorf("read segment %020d: %w", s.SegmentBase, err)

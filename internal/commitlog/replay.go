@@ -2,7 +2,6 @@ package commitlog
 
 import (
 	"errors"
-	"io"
 	"slices"
 
 	"tidemark/internal/index"
@@ -74,6 +73,9 @@ func (r *replayer) load(segments []*segment.Segment, start, end int64) error {
 	return err
 }
 
+// errStop ends a walk over batches before the last one.
+var errStop = errors.New("no more batches are wanted")
+
 // segment replays the batches of segment i in [what the state covers, end). Damage is passed over.
 func (r *replayer) segment(segments []*segment.Segment, i int, start, end int64) error {
 	s := segments[i]
@@ -90,7 +92,7 @@ func (r *replayer) segment(segments []*segment.Segment, i int, start, end int64)
 	}
 	err = s.Batches(from, size, func(h record.Header, entry func() ([]byte, error)) error {
 		if h.BaseOffset >= end {
-			return io.EOF
+			return errStop
 		}
 		if h.Magic < 2 {
 			return nil
@@ -102,7 +104,7 @@ func (r *replayer) segment(segments []*segment.Segment, i int, start, end int64)
 		}
 		return err
 	})
-	if err == io.EOF {
+	if errors.Is(err, errStop) {
 		return nil
 	}
 	return err

@@ -208,3 +208,39 @@ func TestRetentionOfActiveSegment(t *testing.T) {
 	}
 	must(t, w.log.Abandon())
 }
+
+// TestOffsetsBeyondTheIndexes has a segment whose last offsets are too far from its base for an index entry, as old
+// brokers could leave it. They are served and found all the same, and the next append goes into a segment of its own.
+func TestOffsetsBeyondTheIndexes(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		cfg := smallConfig()
+		cfg.IndexIntervalBytes = 0
+		w := newWorld(cfg)
+		w.clean = clean
+		var data []byte
+		for i, base := range []int64{0, 2147483000, 2147483700, 2147483701} {
+			rows := []row{{offset: base, ts: t0 + int64(i), value: "v"}}
+			b := record.Batch(newBatch(record.None, -1, 0, rows))
+			b.SetBaseOffset(base)
+			b.SetLeaderEpoch(0)
+			data = append(data, b...)
+			w.acked, w.bases = append(w.acked, rows...), append(w.bases, base)
+		}
+		must(t, vfs.WriteFileAtomic(w.mem, worldDir+"/"+segment.Name(0, ".log"), data))
+		must(t, w.open())
+		if end := w.log.EndOffset(); end != 2147483702 {
+			t.Fatalf("clean %v: the log ends at %d", clean, end)
+		}
+		must(t, w.check())
+		info, err := w.append(record.None, -1, []row{{ts: t0 + 9, value: "v"}})
+		if err != nil || info.BaseOffset != 2147483702 || w.log.ActiveBaseOffset() != 2147483702 {
+			t.Errorf("clean %v: %+v, %v, in segment %d", clean, info, err, w.log.ActiveBaseOffset())
+		}
+		must(t, w.check())
+		must(t, w.close())
+		must(t, w.mem.Remove(worldDir+"/"+SealsFile))
+		must(t, w.open())
+		must(t, w.check())
+		must(t, w.log.Abandon())
+	}
+}

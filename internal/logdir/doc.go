@@ -1,6 +1,6 @@
 // Package logdir owns the log directories of a node (log.dirs): it locks them, loads and recovers the partitions
-// in them, creates and deletes partitions, runs the periodic work (flush, checkpoints, retention), and takes a
-// directory offline when its disk fails.
+// in them, creates and deletes partitions, runs the periodic work (flush, checkpoints, retention, scrub), and takes a
+// directory offline when its disk fails; a disk that is just full stays online.
 //
 // Files it owns in each directory: .lock, .kafka_cleanshutdown, meta.properties and the recovery-point-,
 // log-start- and replication-offset-checkpoint files. The folders of partitions belong to package commitlog, the

@@ -198,8 +198,10 @@ func (s *Segment) Finish() error {
 	if err := s.writeLateTxns(); err != nil {
 		return err
 	}
-	if _, err := f.times.Append(largest.Timestamp, largest.Offset, true); err != nil {
-		return err
+	if s.CanHold(largest.Offset) {
+		if _, err := f.times.Append(largest.Timestamp, largest.Offset, true); err != nil {
+			return err
+		}
 	}
 	if err := s.trimIndexes(f); err != nil {
 		return err

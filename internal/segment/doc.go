@@ -5,15 +5,20 @@
 // .timeindex and .txnindex, where N is the segment's base offset in 20 digits.
 // A file on its way out carries the suffix .deleted behind that.
 //
-// Opening a segment does no I/O. Files are opened at first use, and the indexes
-// of a segment that was there at the start are checked at their first use: one
-// that is missing or makes no sense is rebuilt from the log, counted and logged.
+// Opening a segment does no I/O. Files are opened at first use. Then the indexes
+// of a segment that was there at the start are compared with the log, unless a
+// [Seal] vouches for them; one that is missing or wrong is rebuilt, counted and
+// logged. Checksums of batches are verified by [Segment.Prove] when a range is
+// first read, and by a scrub. See verify.go, compare.go, prove.go.
+//
+// Damage, bytes that are no good batch with good ones behind, is passed over by
+// every scan, kept in a list, and reported once. See damage.go.
 //
 // Concurrency: one writer (the owner of the log's append lock) calls Write,
 // Index, Finish, Truncate, Recover and Grow; any number of readers call
 // the rest at the same time. A reader passes the position up to which it may
-// look, so it never sees half a write. Lock order: Segment.mu, then the locks
-// of package index.
+// look, so it never sees half a write. Lock order: checkMu of a segment, that of
+// an earlier one, writeMu, damageMu, mu, then the locks of package index.
 //
 // References: the list of segments holds one, each reader that keeps a segment
 // beyond a call takes another with Acquire. Files of a segment marked for

@@ -223,7 +223,7 @@ func (s *Segment) fileSum(name string) (FileSum, error) {
 	if err != nil {
 		return FileSum{}, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return FileSum{}, err

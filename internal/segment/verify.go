@@ -171,7 +171,11 @@ func (s *Segment) checkLargest(size int64) (string, error) {
 	}
 	sc := s.scanWith(at.Pos, size, walk{tail: true})
 	defer sc.close()
+	largest := last
 	for met := !ok; sc.next(); {
+		if sc.h.MaxTimestamp > largest.Timestamp {
+			largest = index.TimeEntry{Timestamp: sc.h.MaxTimestamp, Offset: sc.h.LastOffset}
+		}
 		switch {
 		case !met && sc.h.LastOffset < last.Offset:
 			continue
@@ -180,7 +184,7 @@ func (s *Segment) checkLargest(size int64) (string, error) {
 			if sc.h.MaxTimestamp != last.Timestamp {
 				return fmt.Sprintf("the last time index entry (%d, %d) is of no batch", last.Timestamp, last.Offset), nil
 			}
-		case sc.h.MaxTimestamp > last.Timestamp:
+		case sc.h.MaxTimestamp > last.Timestamp && s.CanHold(sc.h.LastOffset):
 			return fmt.Sprintf("timestamp %d lies behind the last time index entry (%d, %d)",
 				sc.h.MaxTimestamp, last.Timestamp, last.Offset), nil
 		}
@@ -188,7 +192,11 @@ func (s *Segment) checkLargest(size int64) (string, error) {
 	if ok && sc.batches == 0 {
 		return "the last time index entry lies behind the log", nil
 	}
-	return "", notDamage(sc.Err())
+	if err := notDamage(sc.Err()); err != nil {
+		return "", err
+	}
+	s.setMax(largest)
+	return "", nil
 }
 
 // Distrust has the indexes rebuilt at their first use. It is for a segment that was ended just before a power loss: the
