@@ -70,8 +70,8 @@ func TestTransactionsTool(t *testing.T) {
 	}
 }
 
-// blurred is a result with what is not the same twice taken out: times, ids of clients, widths of columns, and the order
-// of transactions.
+// blurred is a result with what is not the same twice taken out: times, ids of clients, widths of columns, and the
+// order of transactions.
 func blurred(r proc.Result) shown {
 	lines := func(text string) (all []string) {
 		for _, line := range normal(text) {
