@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -147,7 +148,7 @@ func explained(text string, err error) error {
 }
 
 func transactionsFailed(env *cli.Env, err error) int {
-	if text, ok := err.(refusal); ok {
+	if text := refusal(""); errors.As(err, &text) {
 		fmt.Fprintln(env.Stderr, text)
 	} else {
 		fmt.Fprint(env.Stderr, "Exception in thread \"main\" ", cli.AsFailure(err).Trace())

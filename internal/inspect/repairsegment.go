@@ -52,7 +52,7 @@ func (p *partitionPlan) planSegment(r *segmentReport, i int) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -385,7 +385,7 @@ func keepBytes(fsys vfs.FS, log, name string, from, to int64) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // only read
+	defer in.Close()
 	data := io.NewSectionReader(in, from, to-from)
 	for i := 1; ; i++ {
 		same, err := holds(fsys, name, data)
@@ -429,14 +429,14 @@ func holds(fsys vfs.FS, name string, want *io.SectionReader) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	a, b := make([]byte, 64<<10), make([]byte, 64<<10)
 	for at := int64(0); at < size; at += int64(len(a)) {
 		n := min(int64(len(a)), size-at)
-		if _, err := f.ReadAt(a[:n], at); err != nil && err != io.EOF {
+		if _, err := f.ReadAt(a[:n], at); err != nil && !errors.Is(err, io.EOF) {
 			return false, err
 		}
-		if _, err := want.ReadAt(b[:n], at); err != nil && err != io.EOF {
+		if _, err := want.ReadAt(b[:n], at); err != nil && !errors.Is(err, io.EOF) {
 			return false, err
 		}
 		if !bytes.Equal(a[:n], b[:n]) {
