@@ -14,7 +14,6 @@ type comparison struct {
 	times    cursor[index.TimeEntry]
 	max      index.TimeEntry // of the batches so far
 	indexed  bool            // a batch lies so far behind the start that an index has an entry for it
-	end      int64           // behind the last batch
 	overflow bool            // offsets do not fit the indexes from some batch on
 }
 
