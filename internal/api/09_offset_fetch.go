@@ -96,7 +96,9 @@ func (a *API) fetchGroup(c *call, asked kmsg.OffsetFetchRequestGroup, stable boo
 	if asked.Topics != nil {
 		topics, refused = a.fetchable(c, asked.Topics)
 	}
-	a.Groups.Fetch(asked.Group, topics, stable, func(fetched []group.FetchedTopic, err error) {
+	r := &group.FetchRequest{Group: asked.Group, MemberID: asked.MemberID, MemberEpoch: asked.MemberEpoch,
+		Topics: topics, All: asked.Topics == nil, Stable: stable}
+	a.Groups.Fetch(r, func(fetched []group.FetchedTopic, err error) {
 		if err != nil {
 			done(a.fetchRefused(c, asked, err))
 			return

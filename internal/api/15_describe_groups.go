@@ -53,12 +53,11 @@ func (a *API) describeGroups(c *call, request *kmsg.DescribeGroupsRequest, done 
 func (a *API) describedGroup(c *call, id string, d group.Description, err error) kmsg.DescribeGroupsResponseGroup {
 	out := kmsg.NewDescribeGroupsResponseGroup()
 	out.Group = id
-	var notFound *group.NotFoundError
 	switch {
-	case errors.As(err, &notFound):
+	case errors.Is(err, group.ErrNotFound):
 		out.State = group.Dead.String()
 		if c.version() >= notFoundInDescribe {
-			out.ErrorCode, out.ErrorMessage = a.failed(c, err), &notFound.Message
+			out.ErrorCode, out.ErrorMessage = a.failed(c, err), kmsg.StringPtr(err.Error())
 		}
 		return out
 	case err != nil:

@@ -37,6 +37,8 @@ type Options struct {
 	Metrics    Metrics
 	// Features are the features that ApiVersions tells of.
 	Features func() protocol.Features
+	// ConsumerGroups tells whether groups of the consumer protocol are served, if the cluster has them.
+	ConsumerGroups func() bool
 	// NewProducerID gives a producer id that nobody has had.
 	NewProducerID func() (int64, error)
 	Transactions  *coordinator.Transactions

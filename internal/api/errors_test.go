@@ -43,7 +43,6 @@ var neverAnswered = map[string]string{
 	"checkpoint.MalformedError":          "start only",
 	"producerstate.CorruptSnapshotError": "start only",
 	"producerstate.UnknownTxnError":      "a broken invariant",
-	"segment.ErrSeal":                    "of the caller of a parser",
 	"commitlog.ErrOffsetsOutOfOrder":     "follower only",
 	"commitlog.ErrUnexpectedOffset":      "follower only",
 	"commitlog.ErrReadOnly":              "offline tools only",
@@ -57,7 +56,7 @@ var neverAnswered = map[string]string{
 	"config.Error":                       "wraps its kind",
 	"controller.Error":                   "wraps its reason",
 	"group.ErrUnknownRecord":             "loading only",
-	"group.NotFoundError":                "wraps its reason",
+	"group.Refusal":                      "wraps its kind",
 	"txn.ErrUnknownKey":                  "loading only",
 }
 

@@ -28,6 +28,13 @@ var groupCodes = []errorCode{
 	{group.ErrMetadataTooLarge, kerr.OffsetMetadataTooLarge.Code},
 	{group.ErrUnstableOffset, kerr.UnstableOffsetCommit.Code},
 	{group.ErrUnexpected, kerr.UnknownServerError.Code},
+	{group.ErrInvalidRequest, kerr.InvalidRequest.Code},
+	{group.ErrUnsupportedVersion, kerr.UnsupportedVersion.Code},
+	{group.ErrFencedMemberEpoch, kerr.FencedMemberEpoch.Code},
+	{group.ErrUnreleasedInstance, kerr.UnreleasedInstanceID.Code},
+	{group.ErrUnsupportedAssignor, kerr.UnsupportedAssignor.Code},
+	{group.ErrStaleMemberEpoch, kerr.StaleMemberEpoch.Code},
+	{group.ErrInvalidRegex, kerr.InvalidRegularExpression.Code},
 }
 
 // groupOperations are the operations that exist on groups; see operations.

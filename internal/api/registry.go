@@ -39,6 +39,8 @@ func handlers() []handler {
 		message(61, 0, 0, (*API).describeProducers),
 		later(65, 0, 0, (*API).describeTransactions),
 		later(66, 0, 2, (*API).listTransactions),
+		later(68, 0, 1, (*API).consumerGroupHeartbeat),
+		later(69, 0, 1, (*API).consumerGroupDescribe),
 		message(75, 0, 0, (*API).describeTopicPartitions),
 	}
 }

@@ -9,11 +9,15 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/controller"
+	"tidemark/internal/group"
 )
 
 // errorText is what Kafka says of an error in a response that has room for a message; nil: nothing. An error that
 // is only a code gets the code's usual text, one of ours gets none.
 func errorText(err error) *string {
+	if own := ownText(err); own != nil {
+		return own
+	}
 	var refused *controller.Error
 	if errors.As(err, &refused) {
 		if refused.Message == "" {
@@ -21,15 +25,24 @@ func errorText(err error) *string {
 		}
 		return &refused.Message
 	}
-	var texted *codedError
-	if errors.As(err, &texted) {
-		return &texted.text
-	}
 	var misconfigured *config.Error
 	if errors.As(err, &misconfigured) {
 		return &misconfigured.Message
 	}
 	return usualText(code(err))
+}
+
+// ownText is the text that an error brings with it; nil: none.
+func ownText(err error) *string {
+	var texted *codedError
+	if errors.As(err, &texted) {
+		return &texted.text
+	}
+	var refusal *group.Refusal
+	if errors.As(err, &refusal) {
+		return &refusal.Message
+	}
+	return nil
 }
 
 // usualText is Kafka's text for an error code; nil for UNKNOWN_SERVER_ERROR, of which clients are told nothing.

@@ -23,7 +23,7 @@ func (b *Broker) follow(d *metadata.Delta, image *metadata.Image) {
 	if err := b.replicas.Apply(d); err != nil {
 		b.log.Error("partitions do not follow the metadata", "error", err)
 	}
-	b.forgetOffsets(d)
+	b.tellGroups(d, image)
 	if len(b.dirs.Directories()) > 1 && len(d.Topics()) > 0 {
 		b.assignDirectoriesSoon()
 	}
@@ -46,6 +46,7 @@ func (b *Broker) applyConfigs(image *metadata.Image) {
 var builtFeatures = map[string]metadata.FeatureRange{
 	metadata.MetadataVersionFeature: {Name: metadata.MetadataVersionFeature, Min: 7, Max: 30},
 	transactionVersionFeature:       {Name: transactionVersionFeature, Min: 0, Max: 2},
+	"group.version":                 {Name: "group.version", Min: 0, Max: 1},
 	"kraft.version":                 {Name: "kraft.version", Min: 0, Max: 1},
 }
 

@@ -2,6 +2,9 @@ package broker
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"tidemark/internal/config"
@@ -14,8 +17,9 @@ import (
 // makeGroups makes the group coordinator; partitions come to it when this broker leads them.
 func (b *Broker) makeGroups(c *config.Broker) {
 	b.groups = coordinator.NewGroups(coordinator.GroupsOptions{
-		Machine: group.Options{Config: b.groupConfig, NewID: randomUUID},
-		Image:   b.quorum.Image, Clock: time.Now, Timer: replica.RealTimer, Logger: b.log,
+		Machine: group.Options{Config: b.groupConfig, ConsumerConfig: b.consumerConfig, NewID: randomUUID,
+			NewShortID: func() string { return metadata.UUID(newID()).String() }},
+		Image: b.quorum.Image, Clock: time.Now, Timer: replica.RealTimer, Logger: b.log,
 		ExpireEvery: c.Groups.OffsetsRetentionCheck, WriteTimeout: c.Groups.OffsetsCommitTimeout,
 		LoadBytes: int(c.Groups.OffsetsLoadBufferSizeBytes),
 	})
@@ -32,7 +36,54 @@ func (b *Broker) groupConfig() group.Config {
 		MaxSize:                 c.MaxSize,
 		MetadataMaxBytes:        c.OffsetMetadataMaxBytes,
 		RetentionMs:             c.OffsetsRetention.Milliseconds(),
+		ConsumerMaxSize:         c.ConsumerMaxSize,
+		ConsumerAssignors:       assignorNames(c.ConsumerAssignors),
+		ConsumerMigration:       c.ConsumerMigrationPolicy,
+		PatternRefreshMs:        c.ConsumerRegexRefresh.Milliseconds(),
 	}
+}
+
+// assignorNames are the names of assignors, which may be configured as Kafka's classes.
+func assignorNames(configured []string) []string {
+	names := slices.Clone(configured)
+	for i, name := range names {
+		switch name {
+		case uniformClass:
+			names[i] = group.UniformAssignor
+		case rangeClass:
+			names[i] = group.RangeAssignor
+		}
+	}
+	return names
+}
+
+const (
+	uniformClass = "org.apache.kafka.coordinator.group.assignor.UniformAssignor"
+	rangeClass   = "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
+)
+
+// consumerConfig is what is set for a consumer group, or else for all.
+func (b *Broker) consumerConfig(id string) group.ConsumerConfig {
+	c := b.config().Groups
+	own := b.quorum.Image().Config(metadata.ConfigResource{Type: metadata.ResourceGroup, Name: id}).Map()
+	ms := func(name string, otherwise time.Duration) int32 {
+		if n, err := strconv.ParseInt(strings.TrimSpace(own[name]), 10, 32); err == nil {
+			return int32(n)
+		}
+		return int32(otherwise.Milliseconds())
+	}
+	return group.ConsumerConfig{
+		SessionTimeoutMs:     ms("consumer.session.timeout.ms", c.ConsumerSessionTimeout),
+		HeartbeatIntervalMs:  ms("consumer.heartbeat.interval.ms", c.ConsumerHeartbeatInterval),
+		AssignmentIntervalMs: ms("consumer.assignment.interval.ms", c.ConsumerAssignmentInterval),
+	}
+}
+
+// consumerGroups tells whether consumer groups are to be served.
+func (b *Broker) consumerGroups() bool {
+	return slices.ContainsFunc(b.config().Groups.Protocols, func(name string) bool {
+		return strings.EqualFold(name, "consumer")
+	})
 }
 
 // randomUUID draws a random id and writes it as UUIDs (version 4) are usually written.
@@ -42,11 +93,14 @@ func randomUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// forgetOffsets removes the offsets that groups committed for topics that are gone.
-func (b *Broker) forgetOffsets(d *metadata.Delta) {
+// tellGroups tells the groups of topics that are new or gone: offsets that were committed for those are removed.
+func (b *Broker) tellGroups(d *metadata.Delta, image *metadata.Image) {
 	var deleted []group.DeletedTopic
 	for _, change := range d.Topics() {
-		if change.After == nil && change.Before != nil {
+		switch {
+		case change.Before == nil:
+			b.groups.TopicsCreated(image.Offset())
+		case change.After == nil:
 			deleted = append(deleted, group.DeletedTopic{Name: change.Before.Name, ID: change.Before.ID})
 		}
 	}

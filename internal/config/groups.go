@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // GroupCoordinator is how the group coordinator works.
 type GroupCoordinator struct {
@@ -13,6 +16,15 @@ type GroupCoordinator struct {
 	OffsetsRetentionCheck      time.Duration // offsets.retention.check.interval.ms
 	OffsetsCommitTimeout       time.Duration // offsets.commit.timeout.ms
 	OffsetsLoadBufferSizeBytes int32         // offsets.load.buffer.size
+
+	Protocols                  []string      // group.coordinator.rebalance.protocols
+	ConsumerSessionTimeout     time.Duration // group.consumer.session.timeout.ms
+	ConsumerHeartbeatInterval  time.Duration // group.consumer.heartbeat.interval.ms
+	ConsumerAssignmentInterval time.Duration // group.consumer.assignment.interval.ms
+	ConsumerMaxSize            int32         // group.consumer.max.size
+	ConsumerAssignors          []string      // group.consumer.assignors
+	ConsumerMigrationPolicy    string        // group.consumer.migration.policy, in lower case
+	ConsumerRegexRefresh       time.Duration // group.consumer.regex.refresh.interval.ms
 }
 
 func (n *Node) groups() GroupCoordinator {
@@ -26,5 +38,13 @@ func (n *Node) groups() GroupCoordinator {
 		OffsetsRetentionCheck:      n.ms("offsets.retention.check.interval.ms"),
 		OffsetsCommitTimeout:       n.ms("offsets.commit.timeout.ms"),
 		OffsetsLoadBufferSizeBytes: n.int("offsets.load.buffer.size"),
+		Protocols:                  n.list("group.coordinator.rebalance.protocols"),
+		ConsumerSessionTimeout:     n.ms("group.consumer.session.timeout.ms"),
+		ConsumerHeartbeatInterval:  n.ms("group.consumer.heartbeat.interval.ms"),
+		ConsumerAssignmentInterval: n.ms("group.consumer.assignment.interval.ms"),
+		ConsumerMaxSize:            n.int("group.consumer.max.size"),
+		ConsumerAssignors:          n.list("group.consumer.assignors"),
+		ConsumerMigrationPolicy:    strings.ToLower(n.text("group.consumer.migration.policy")),
+		ConsumerRegexRefresh:       n.ms("group.consumer.regex.refresh.interval.ms"),
 	}
 }

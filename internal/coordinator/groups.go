@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"tidemark/internal/group"
@@ -13,8 +14,9 @@ import (
 
 // GroupsOptions are what the group coordinator needs. All but Go, Logger, LoadBytes and Loaded are required.
 type GroupsOptions struct {
+	// Machine is what groups work by. Its Image and TopicsCreatedAt are set by NewGroups.
 	Machine group.Options
-	// Image is the newest metadata: it tells how many partitions __consumer_offsets has.
+	// Image is the newest metadata.
 	Image func() *metadata.Image
 	Clock func() time.Time
 	Timer replica.Timer
@@ -32,8 +34,9 @@ type GroupsOptions struct {
 // and must not block. Besides the errors that are named, each may answer ErrLoading, ErrNotCoordinator,
 // ErrNotAvailable and ErrCannotWrite.
 type Groups struct {
-	o       GroupsOptions
-	runtime *Runtime[*groupShard]
+	o             GroupsOptions
+	runtime       *Runtime[*groupShard]
+	topicsCreated atomic.Int64 // offset of the metadata
 }
 
 // NewGroups makes a coordinator without partitions; Leadership brings them.
@@ -41,8 +44,9 @@ func NewGroups(o GroupsOptions) *Groups {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.Machine.Logger = o.Logger
 	g := &Groups{o: o}
+	g.topicsCreated.Store(-1)
+	g.o.Machine.Logger, g.o.Machine.Image, g.o.Machine.TopicsCreatedAt = o.Logger, o.Image, g.topicsCreated.Load
 	g.runtime = NewRuntime(Options[*groupShard]{
 		Topic: OffsetsTopic, Clock: o.Clock, Timer: o.Timer, Go: o.Go, Logger: o.Logger, WriteTimeout: o.WriteTimeout,
 		LoadBytes: o.LoadBytes, Loaded: o.Loaded, NewShard: g.newShard,
@@ -227,18 +231,44 @@ func (g *Groups) EndTransaction(partition int32, m Marker, done func(error)) {
 	})
 }
 
-// Fetch tells the offsets of a group, all of them when topics is nil; see group.Machine.Fetch.
-func (g *Groups) Fetch(id string, topics []group.TopicPartitions, stable bool,
-	done func([]group.FetchedTopic, error)) {
+// Fetch tells the offsets of a group; see group.Machine.Fetch.
+func (g *Groups) Fetch(r *group.FetchRequest, done func([]group.FetchedTopic, error)) {
 	var fetched []group.FetchedTopic
-	g.command(id, func(m *group.Machine) *group.Write {
-		if topics == nil {
-			fetched = m.FetchAll(id, stable)
-		} else {
-			fetched = m.Fetch(id, topics, stable)
-		}
+	var refused error
+	g.command(r.Group, func(m *group.Machine) *group.Write {
+		fetched, refused = m.Fetch(r)
 		return nil
-	}, func(err error) { done(fetched, err) })
+	}, func(err error) { done(fetched, first(err, refused)) })
+}
+
+// ConsumerHeartbeat takes a member of a consumer group a step on; see group.Machine.ConsumerHeartbeat. Other errors:
+// those of group.ConsumerHeartbeat.Check.
+func (g *Groups) ConsumerHeartbeat(r *group.ConsumerHeartbeat, done func(group.ConsumerAnswer, error)) {
+	if err := r.Check(g.o.Machine.Config().ConsumerAssignors); err != nil {
+		done(group.ConsumerAnswer{}, err)
+		return
+	}
+	var answer group.ConsumerAnswer
+	var refused error
+	g.command(r.Group, func(m *group.Machine) (w *group.Write) {
+		answer, w, refused = m.ConsumerHeartbeat(r)
+		return w
+	}, func(err error) { done(answer, first(err, refused)) })
+}
+
+// DescribeConsumers tells of a consumer group; see group.Machine.DescribeConsumers. Other errors:
+// group.ErrInvalidGroupID.
+func (g *Groups) DescribeConsumers(id string, done func(group.ConsumerDescription, error)) {
+	if id == "" {
+		done(group.ConsumerDescription{}, group.ErrInvalidGroupID)
+		return
+	}
+	var d group.ConsumerDescription
+	var refused error
+	g.command(id, func(m *group.Machine) *group.Write {
+		d, refused = m.DescribeConsumers(id)
+		return nil
+	}, func(err error) { done(d, first(err, refused)) })
 }
 
 // DeleteOffsets removes offsets of a group; see group.Machine.DeleteOffsets. Other errors: group.ErrInvalidGroupID.
@@ -298,6 +328,9 @@ func (g *Groups) List(f group.Filter, done func([]group.Listed, error)) {
 		}, func(err error) { gathered.set(i, err) })
 	}
 }
+
+// TopicsCreated takes note that the metadata at an offset brought topics, which patterns may match.
+func (g *Groups) TopicsCreated(offset int64) { g.topicsCreated.Store(offset) }
 
 // TopicsDeleted removes the offsets of topics that are gone.
 func (g *Groups) TopicsDeleted(topics []group.DeletedTopic) {

@@ -43,23 +43,30 @@ type committer struct {
 	version       int16
 }
 
+// commitCheck tells whether an offset of a partition may be committed.
+type commitCheck func(topicID wire.UUID, topic string, partition int32) error
+
 // versionWithGroupErrors is the version of OffsetCommit from which on errors of consumer groups may be told.
 const versionWithGroupErrors = 9
 
 // Commit commits offsets. There is one error for each partition, in the order of the request.
 //
-// Errors: ErrUnknownMember, ErrFencedInstance, ErrIllegalGeneration, ErrRebalance, *NotFoundError. Of each:
+// Errors: ErrUnknownMember, ErrFencedInstance, ErrIllegalGeneration, ErrRebalance, ErrNotFound. Of each:
 // ErrMetadataTooLarge.
 func (m *Machine) Commit(r *CommitRequest) (each []error, w *Write, err error) {
 	g := m.groups[r.Group]
 	c := &committer{r.MemberID, r.InstanceID, r.Generation, false, r.Version}
 	switch {
 	case g == nil && r.Generation >= 0 && r.Version >= versionWithGroupErrors:
-		return nil, nil, &NotFoundError{Message: "Group " + r.Group + " not found."}
+		return nil, nil, notFound(r.Group)
 	case g == nil && r.Generation >= 0:
 		return nil, nil, ErrIllegalGeneration
 	case g != nil:
-		if err := g.checkCommit(c); err != nil {
+		check, err := g.checkCommit(c)
+		if err == nil {
+			err = m.checkPartitions(check, r)
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -83,12 +90,35 @@ func (m *Machine) CommitTransactional(r *CommitRequest, producer int64) (each []
 	case g == nil && r.Generation >= 0:
 		return nil, nil, ErrIllegalGeneration
 	case g != nil:
-		if err := g.checkCommit(&committer{r.MemberID, r.InstanceID, r.Generation, true, r.Version}); err != nil {
+		check, err := g.checkCommit(&committer{r.MemberID, r.InstanceID, r.Generation, true, r.Version})
+		if err == nil {
+			err = m.checkPartitions(check, r)
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
 	each, w = m.commit(r, producer)
 	return each, w, nil
+}
+
+// checkPartitions checks each partition of a commit. The id of a topic that is told by its name is that of now.
+func (m *Machine) checkPartitions(check commitCheck, r *CommitRequest) error {
+	if check == nil {
+		return nil
+	}
+	for _, t := range r.Topics {
+		id := t.TopicID
+		if topic := m.o.Image().Topic(t.Topic); topic != nil && id == (wire.UUID{}) {
+			id = topic.ID
+		}
+		for _, p := range t.Partitions {
+			if err := check(id, t.Topic, p.Partition); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // keptOffset is an offset on its way into the table.
@@ -157,25 +187,28 @@ func utf16Len(s string) int {
 // checkCommit tells whether a member, or a consumer without membership, may commit now.
 //
 // Kafka: ClassicGroup.validateOffsetCommit.
-func (c *classic) checkCommit(by *committer) error {
+func (c *classic) checkCommit(by *committer) (each commitCheck, err error) {
 	if by.generation < 0 && c.state == Empty {
-		return nil
+		return nil, nil
 	}
 	if by.generation >= 0 || by.memberID != "" || by.instanceID != nil {
 		if err := c.checkMember(by.memberID, by.instanceID); err != nil {
-			return err
+			return nil, err
 		}
 		if by.generation != c.generation {
-			return ErrIllegalGeneration
+			return nil, ErrIllegalGeneration
 		}
 	} else if !by.transactional {
-		return ErrUnknownMember
+		return nil, ErrUnknownMember
 	}
 	if !by.transactional && c.state == CompletingRebalance {
-		return ErrRebalance
+		return nil, ErrRebalance
 	}
-	return nil
+	return nil, nil
 }
+
+// checkFetch: anybody may ask for the offsets of a classic group.
+func (c *classic) checkFetch(*string, int32) error { return nil }
 
 // committed takes a commit as a sign of life.
 func (c *classic) committed(memberID string) {

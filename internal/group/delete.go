@@ -9,14 +9,14 @@ import (
 
 // Delete removes groups with their offsets. There is one error for each, nil where it is gone.
 //
-// Errors of each: *NotFoundError, ErrNotEmpty.
+// Errors of each: ErrNotFound, ErrNotEmpty.
 func (m *Machine) Delete(ids []string) (each []error, w *Write) {
 	var records []Record
 	each = make([]error, len(ids))
 	for i, id := range ids {
 		g := m.groups[id]
 		if g == nil {
-			each[i] = &NotFoundError{Message: "Group " + id + " not found."}
+			each[i] = notFound(id)
 			continue
 		}
 		if each[i] = g.checkDelete(); each[i] == nil {
@@ -67,11 +67,11 @@ func (c *classic) checkDelete() error {
 
 // DeleteOffsets removes offsets. There is one error for each partition, in the order of the request.
 //
-// Errors: *NotFoundError, ErrNotEmpty. Of each: ErrSubscribed.
+// Errors: ErrNotFound, ErrNotEmpty. Of each: ErrSubscribed.
 func (m *Machine) DeleteOffsets(id string, topics []TopicPartitions) (each []error, w *Write, err error) {
 	g := m.groups[id]
 	if g == nil {
-		return nil, nil, &NotFoundError{Message: "Group " + id + " not found."}
+		return nil, nil, notFound(id)
 	}
 	if err := g.checkOffsetDelete(); err != nil {
 		return nil, nil, err

@@ -1,6 +1,11 @@
 package group
 
-import "strings"
+import (
+	"strings"
+
+	"tidemark/internal/metadata"
+	"tidemark/internal/wire"
+)
 
 // Listed is a group in a list.
 type Listed struct {
@@ -56,28 +61,17 @@ type DescribedMember struct {
 	Metadata, Assignment []byte
 }
 
-// NotFoundError says that there is no group of the wanted protocol; it is ErrNotFound.
-type NotFoundError struct {
-	Message string // as it goes to clients
-}
-
-// Error is the message.
-func (e *NotFoundError) Error() string { return e.Message }
-
-// Is tells that the error is ErrNotFound.
-func (e *NotFoundError) Is(target error) bool { return target == ErrNotFound }
-
 // Describe tells of a classic group. The protocol and what members told with it are only known while it is Stable.
 //
-// Errors: *NotFoundError.
+// Errors: ErrNotFound, with a message.
 func (m *Machine) Describe(id string) (Description, error) {
 	g := m.groups[id]
 	c, ok := g.(*classic)
 	switch {
 	case g == nil:
-		return Description{State: Dead}, &NotFoundError{Message: "Group " + id + " not found."}
+		return Description{State: Dead}, notFound(id)
 	case !ok:
-		return Description{State: Dead}, &NotFoundError{Message: "Group " + id + " is not a classic group."}
+		return Description{State: Dead}, refuse(ErrNotFound, "Group %s is not a classic group.", id)
 	}
 	d := Description{State: c.state, ProtocolType: c.protocolType}
 	if c.state == Stable && c.protocol != nil {
@@ -92,4 +86,69 @@ func (m *Machine) Describe(id string) (Description, error) {
 		d.Members = append(d.Members, described)
 	}
 	return d, nil
+}
+
+// ConsumerDescription is a consumer group with its members.
+type ConsumerDescription struct {
+	State           string
+	Epoch           int32
+	AssignmentEpoch int32
+	Assignor        string
+	Members         []DescribedConsumer // by id
+}
+
+// DescribedConsumer is a member of a consumer group.
+type DescribedConsumer struct {
+	ID                   string
+	InstanceID, RackID   *string
+	ClientID, ClientHost string
+	Epoch                int32
+	Topics               []string
+	Regex                *string
+	Assigned, Target     []DescribedPartitions
+	Classic              bool // speaks the classic protocol
+}
+
+// DescribedPartitions are partitions of a topic.
+type DescribedPartitions struct {
+	Topic      string
+	TopicID    wire.UUID
+	Partitions []int32
+}
+
+// DescribeConsumers tells of a consumer group. Partitions of topics that are gone are left out.
+//
+// Errors: ErrNotFound, with a message.
+func (m *Machine) DescribeConsumers(id string) (ConsumerDescription, error) {
+	c, ok := m.groups[id].(*consumer)
+	switch {
+	case m.groups[id] == nil:
+		return ConsumerDescription{}, notFound(id)
+	case !ok:
+		return ConsumerDescription{}, refuse(ErrNotFound, "Group %s is not a consumer group.", id)
+	}
+	d := ConsumerDescription{State: c.stateName(), Epoch: c.epoch, AssignmentEpoch: c.assignmentEpoch,
+		Assignor: c.assignorFor(c.without(nil))}
+	image := m.o.Image()
+	for _, id := range c.memberIDs() {
+		one := c.members[id]
+		has := one.assigned.target()
+		for topic, partitions := range one.revoking.target() {
+			has[topic] = append(has[topic], partitions...)
+		}
+		d.Members = append(d.Members, DescribedConsumer{ID: id, InstanceID: one.instanceID, RackID: one.rackID,
+			ClientID: one.clientID, ClientHost: one.clientHost, Epoch: one.epoch, Topics: one.topics, Regex: one.regex,
+			Assigned: has.described(image), Target: c.targets[id].described(image), Classic: one.classic != nil})
+	}
+	return d, nil
+}
+
+func (t target) described(image *metadata.Image) []DescribedPartitions {
+	var all []DescribedPartitions
+	for _, id := range sortedIDs(t) {
+		if topic := image.TopicByID(id); topic != nil {
+			all = append(all, DescribedPartitions{Topic: topic.Name, TopicID: id, Partitions: t[id]})
+		}
+	}
+	return all
 }

@@ -1,6 +1,9 @@
 package group
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors of commands. The wire code of Kafka stands behind each.
 var (
@@ -36,6 +39,40 @@ var (
 	// Kafka.
 	ErrUnexpected = errors.New("request does not fit the state of the group")
 
+	// ErrInvalidRequest: fields of the request do not go together. INVALID_REQUEST (42).
+	ErrInvalidRequest = errors.New("fields of the request do not go together")
+	// ErrUnsupportedVersion: the member must use a later version. UNSUPPORTED_VERSION (35).
+	ErrUnsupportedVersion = errors.New("request is too old for the member's protocol")
+	// ErrFencedMemberEpoch: the member epoch is not the member's. FENCED_MEMBER_EPOCH (110).
+	ErrFencedMemberEpoch = errors.New("member epoch is not the member's")
+	// ErrUnreleasedInstance: another member has the instance id and did not leave. UNRELEASED_INSTANCE_ID (111).
+	ErrUnreleasedInstance = errors.New("another member has the instance id and did not leave")
+	// ErrUnsupportedAssignor: the assignor is not offered. UNSUPPORTED_ASSIGNOR (112).
+	ErrUnsupportedAssignor = errors.New("assignor is not offered")
+	// ErrStaleMemberEpoch: the member epoch is not the member's any more. STALE_MEMBER_EPOCH (113).
+	ErrStaleMemberEpoch = errors.New("member epoch is out of date")
+	// ErrInvalidRegex: the pattern of topics is none. INVALID_REGULAR_EXPRESSION (128).
+	ErrInvalidRegex = errors.New("pattern of topics is not a regular expression")
+
 	// ErrUnknownRecord: the record is of a kind that this version does not know. Such records are skipped.
 	ErrUnknownRecord = errors.New("kind of record is not known")
 )
+
+// Refusal is an error of a command with the text that goes to the client. errors.Is tells its kind.
+type Refusal struct {
+	Kind    error // one of the package's errors
+	Message string
+}
+
+// Error is the message.
+func (e *Refusal) Error() string { return e.Message }
+
+// Unwrap is the kind.
+func (e *Refusal) Unwrap() error { return e.Kind }
+
+func refuse(kind error, format string, args ...any) error {
+	return &Refusal{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// notFound says that there is no such group.
+func notFound(id string) error { return refuse(ErrNotFound, "Group %s not found.", id) }

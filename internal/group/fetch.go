@@ -28,17 +28,37 @@ func noOffset(partition int32, err error) FetchedPartition {
 	return FetchedPartition{Partition: partition, Err: err, Offset: -1, LeaderEpoch: unknownLeaderEpoch}
 }
 
-// Fetch tells the offsets of partitions; with stable, one that an open transaction commits is ErrUnstableOffset.
-// Those of a topic with another id than the one that is asked for do not count.
-func (m *Machine) Fetch(group string, topics []TopicPartitions, stable bool) []FetchedTopic {
-	out := make([]FetchedTopic, len(topics))
-	for i, t := range topics {
-		out[i] = FetchedTopic{Topic: t.Topic, TopicID: t.TopicID}
-		for _, p := range t.Partitions {
-			out[i].Partitions = append(out[i].Partitions, m.fetch(group, t, p, stable))
+// FetchRequest asks for the offsets of a group.
+type FetchRequest struct {
+	Group       string
+	MemberID    *string // nil: not told
+	MemberEpoch int32   // -1: not told
+	Topics      []TopicPartitions
+	All         bool // topics instead of Topics
+	Stable      bool // an offset that an open transaction commits is ErrUnstableOffset
+}
+
+// Fetch tells offsets. Those of a topic with another id than the one that is asked for do not count. All offsets are
+// told by topic and partition.
+//
+// Errors: ErrUnknownMember, ErrStaleMemberEpoch, ErrIllegalGeneration.
+func (m *Machine) Fetch(r *FetchRequest) ([]FetchedTopic, error) {
+	if g := m.groups[r.Group]; g != nil {
+		if err := g.checkFetch(r.MemberID, r.MemberEpoch); err != nil {
+			return nil, err
 		}
 	}
-	return out
+	if r.All {
+		return m.fetchAll(r.Group, r.Stable), nil
+	}
+	out := make([]FetchedTopic, len(r.Topics))
+	for i, t := range r.Topics {
+		out[i] = FetchedTopic{Topic: t.Topic, TopicID: t.TopicID}
+		for _, p := range t.Partitions {
+			out[i].Partitions = append(out[i].Partitions, m.fetch(r.Group, t, p, r.Stable))
+		}
+	}
+	return out, nil
 }
 
 func (m *Machine) fetch(group string, t TopicPartitions, partition int32, stable bool) FetchedPartition {
@@ -61,8 +81,7 @@ func (o Offset) fetched(partition int32) FetchedPartition {
 	return FetchedPartition{Partition: partition, Offset: o.Offset, LeaderEpoch: o.LeaderEpoch, Metadata: o.Metadata}
 }
 
-// FetchAll tells all offsets of a group, by topic and partition.
-func (m *Machine) FetchAll(group string, stable bool) []FetchedTopic {
+func (m *Machine) fetchAll(group string, stable bool) []FetchedTopic {
 	var out []FetchedTopic
 	for _, topic := range slices.Sorted(maps.Keys(m.offsets[group])) {
 		t := FetchedTopic{Topic: topic}

@@ -4,6 +4,9 @@ package group
 //
 // Errors: ErrUnknownMember, ErrFencedInstance, ErrIllegalGeneration, ErrRebalance.
 func (m *Machine) Heartbeat(groupID, memberID string, instanceID *string, generation int32) error {
+	if g, ok := m.groups[groupID].(*consumer); ok {
+		return g.heartbeatClassic(memberID, instanceID, generation)
+	}
 	c := m.classicGroup(groupID)
 	if c == nil {
 		return ErrUnknownMember

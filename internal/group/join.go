@@ -56,16 +56,23 @@ type JoinedMember struct {
 func (m *Machine) Join(r *JoinRequest, answer func(JoinResponse)) *Write {
 	reply := onceJoin(answer)
 	refuse := func(id string, err error) { reply(JoinResponse{Err: err, MemberID: id, Generation: NoGeneration}) }
-	existing, known := m.groups[r.Group]
-	c, isClassic := existing.(*classic)
-	switch {
-	case !known && r.MemberID != "":
-		refuse(r.MemberID, ErrUnknownMember)
-		return nil
-	case known && !isClassic:
-		refuse("", ErrInconsistentProtocol)
-		return nil
-	case !known:
+	var ends []Record // of an empty consumer group
+	switch g := m.groups[r.Group].(type) {
+	case *consumer:
+		if !g.isEmpty() {
+			return g.joinClassic(r, reply)
+		}
+		ends = g.tombstones()
+		g.stopTimers()
+		delete(m.groups, r.Group)
+	}
+	c := m.classicGroup(r.Group)
+	known := c != nil
+	if !known {
+		if r.MemberID != "" {
+			refuse(r.MemberID, ErrUnknownMember)
+			return nil
+		}
 		c = newClassic(m, r.Group)
 		m.groups[r.Group] = c
 	}
@@ -80,7 +87,7 @@ func (m *Machine) Join(r *JoinRequest, answer func(JoinResponse)) *Write {
 		w = c.joinKnown(r, reply, refuse)
 	}
 	if !known && w == nil {
-		return c.writeNew(reply)
+		return c.writeNew(ends, reply)
 	}
 	return w
 }
@@ -96,11 +103,11 @@ func onceJoin(answer func(JoinResponse)) func(JoinResponse) {
 	}
 }
 
-// writeNew writes the record of a new group, so that it is there after a restart.
-func (c *classic) writeNew(reply func(JoinResponse)) *Write {
+// writeNew writes the record of a new group, so that it is there after a restart; before it the end of another.
+func (c *classic) writeNew(ends []Record, reply func(JoinResponse)) *Write {
 	value := classicValue{currentStateMs: c.stateMs}
 	return &Write{
-		Records: []Record{{Key: classicKey(c.id), Value: value.appendTo(nil)}},
+		Records: append(ends, Record{Key: classicKey(c.id), Value: value.appendTo(nil)}),
 		stored: func(err error) {
 			if err != nil {
 				c.m.log.Warn("record of a new group cannot be written", "group", c.id, "error", err)

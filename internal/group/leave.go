@@ -13,6 +13,10 @@ type Leaving struct {
 //
 // Errors: ErrUnknownMember when there is no such group. Of each: ErrUnknownMember, ErrFencedInstance.
 func (m *Machine) Leave(groupID string, members []Leaving) (each []error, w *Write, err error) {
+	if g, ok := m.groups[groupID].(*consumer); ok {
+		each, w = g.leaveClassic(members)
+		return each, w, nil
+	}
 	c := m.classicGroup(groupID)
 	if c == nil {
 		return nil, nil, ErrUnknownMember

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+
+	"tidemark/internal/metadata"
 )
 
 // Config is what an administrator may set; see Options.Config. Times are ms.
@@ -15,6 +17,18 @@ type Config struct {
 	MaxSize                 int32 // group.max.size
 	MetadataMaxBytes        int32 // offset.metadata.max.bytes
 	RetentionMs             int64 // offsets.retention.minutes
+
+	ConsumerMaxSize   int32    // group.consumer.max.size
+	ConsumerAssignors []string // group.consumer.assignors, the default first
+	ConsumerMigration string   // group.consumer.migration.policy, in lower case
+	PatternRefreshMs  int64    // group.consumer.regex.refresh.interval.ms
+}
+
+// ConsumerConfig is what may be set for a consumer group of its own. Times are ms.
+type ConsumerConfig struct {
+	SessionTimeoutMs     int32 // consumer.session.timeout.ms
+	HeartbeatIntervalMs  int32 // consumer.heartbeat.interval.ms
+	AssignmentIntervalMs int32 // consumer.assignment.interval.ms
 }
 
 // newMemberJoinTimeoutMs is how long a member that has just joined may take until the rebalance is done.
@@ -35,8 +49,14 @@ type Host interface {
 // Options are what a machine needs. All but Logger are required.
 type Options struct {
 	Config func() Config // as it is now
-	NewID  func() string // a random UUID in its usual form of 36 characters
-	Logger *slog.Logger  // nil: silent
+	// ConsumerConfig is what is set for a group, or else for all.
+	ConsumerConfig func(group string) ConsumerConfig
+	Image          func() *metadata.Image // the newest metadata
+	// TopicsCreatedAt is the offset of the newest metadata that brought a topic.
+	TopicsCreatedAt func() int64
+	NewID           func() string // a random UUID in its usual form of 36 characters
+	NewShortID      func() string // a random UUID in Kafka's form of 22 characters
+	Logger          *slog.Logger  // nil: silent
 }
 
 // Machine holds the groups of one partition of __consumer_offsets.
@@ -47,6 +67,8 @@ type Machine struct {
 	groups  map[string]group
 	offsets offsetTable
 	pending pendingOffsets
+	hashes  topicHashes
+	viewers map[string]func(topic string) bool // who asked for patterns last, by group
 }
 
 // group is a group, whatever its protocol.
@@ -57,7 +79,10 @@ type group interface {
 	kind() string
 	protocolTypeName() string
 	isEmpty() bool
-	checkCommit(c *committer) error
+	// checkCommit tells whether somebody may commit now; each, when not nil, tells it of a partition.
+	checkCommit(c *committer) (each commitCheck, err error)
+	// checkFetch tells whether a member may ask for offsets.
+	checkFetch(memberID *string, epoch int32) error
 	checkOffsetDelete() error
 	checkDelete() error
 	// subscribes tells whether members are, or may be, subscribed to a topic.
@@ -104,7 +129,7 @@ func New(o Options, host Host) *Machine {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Machine{o: o, host: host, log: o.Logger, groups: map[string]group{}, offsets: offsetTable{},
-		pending: newPendingOffsets()}
+		pending: newPendingOffsets(), hashes: topicHashes{}, viewers: map[string]func(string) bool{}}
 }
 
 // Replayed is a record on its way into a machine. Key and Value are only read during the call.
@@ -123,10 +148,13 @@ func (m *Machine) Replay(r Replayed) error {
 	if err != nil {
 		return err
 	}
-	if key.isOffset() {
+	switch {
+	case key.isOffset():
 		err = m.replayOffset(key, r)
-	} else {
+	case key.Kind == kindClassic:
 		err = m.replayClassic(key.Group, r.Value)
+	default:
+		err = m.replayConsumer(key, r.Value)
 	}
 	if err != nil {
 		return fmt.Errorf("group %q: %w", key.Group, err)
@@ -138,21 +166,28 @@ func (m *Machine) Replay(r Replayed) error {
 // than it may be needs written.
 func (m *Machine) Loaded() []*Write {
 	var writes []*Write
-	for _, g := range m.groups {
-		c, ok := g.(*classic)
-		if !ok {
-			continue
-		}
-		for _, one := range c.members {
-			c.expectHeartbeat(one, one.sessionTimeoutMs)
-		}
-		if len(c.members) > int(m.o.Config().MaxSize) {
-			if w := c.prepareRebalance("loaded group is over capacity"); w != nil {
+	for _, id := range sortedKeys(m.groups) {
+		switch g := m.groups[id].(type) {
+		case *classic:
+			if w := g.loaded(); w != nil {
 				writes = append(writes, w)
 			}
+		case *consumer:
+			g.loaded()
 		}
 	}
 	return writes
+}
+
+// loaded gives all members the time of a session. A group that is larger than it may be has to rebalance.
+func (c *classic) loaded() *Write {
+	for _, one := range c.members {
+		c.expectHeartbeat(one, one.sessionTimeoutMs)
+	}
+	if len(c.members) > int(c.m.o.Config().MaxSize) {
+		return c.prepareRebalance("loaded group is over capacity")
+	}
+	return nil
 }
 
 // Unloaded ends the machine's life: whatever waits is answered with an error.
@@ -183,6 +218,12 @@ const (
 	heartbeatTimer = 'h'
 	joinTimer      = 'j'
 	syncTimer      = 's'
+
+	sessionTimer     = 'S' // of a member of a consumer group
+	revocationTimer  = 'R'
+	regexTimer       = 'P' // of a consumer group
+	classicJoinTimer = 'J' // of a member of the classic protocol in a consumer group
+	classicSyncTimer = 'Y'
 )
 
 func timerKey(kind byte, group, member string) string {
@@ -192,6 +233,9 @@ func timerKey(kind byte, group, member string) string {
 // Timeout is called when a timer goes off.
 func (m *Machine) Timeout(key string) *Write {
 	kind, id, member := splitTimerKey(key)
+	if c, ok := m.groups[id].(*consumer); ok {
+		return c.timeout(kind, member)
+	}
 	c := m.classicGroup(id)
 	if c == nil {
 		return nil

@@ -73,9 +73,11 @@ func FuzzReplay(f *testing.F) {
 		}
 		w.m.Loaded()
 		for id, g := range w.m.groups {
-			w.m.FetchAll(id, true)
-			c := g.(*classic)
-			if len(c.members) == 0 {
+			if _, err := w.m.Fetch(&FetchRequest{Group: id, MemberEpoch: -1, All: true}); err != nil {
+				t.Fatal(err)
+			}
+			c, ok := g.(*classic)
+			if !ok || len(c.members) == 0 {
 				continue
 			}
 			assignments := map[string][]byte{}

@@ -119,8 +119,8 @@ func splitPartition(s string) (string, int32) {
 	return s[:i], int32(n)
 }
 
-// subscription is what a consumer tells: version 0, topics, no user data. "?" stands for bytes that are none.
-func subscription(topics string) []byte {
+// subscribed is what a consumer tells: version 0, topics, no user data. "?" stands for bytes that are none.
+func subscribed(topics string) []byte {
 	if topics == "?" {
 		return []byte("?")
 	}
@@ -130,6 +130,23 @@ func subscription(topics string) []byte {
 		b = wire.AppendString(b, n)
 	}
 	return wire.AppendBytes(b, nil)
+}
+
+// subscription is what a consumer tells: version 1 when it says what it has.
+func (a *args) subscription() []byte {
+	b := subscribed(a.text("topics", "t"))
+	if has := a.optional("has"); has != nil {
+		b[1] = 1
+		all := readShare(*has)
+		b = wire.AppendArrayLen(b, len(all))
+		for _, t := range all {
+			b = wire.AppendArrayLen(wire.AppendString(b, t.topic), len(t.partitions))
+			for _, p := range t.partitions {
+				b = wire.AppendInt32(b, p)
+			}
+		}
+	}
+	return b
 }
 
 var commands = map[string]func(w *world, a *args){
@@ -145,12 +162,12 @@ var commands = map[string]func(w *world, a *args){
 	},
 	"marker": func(w *world, a *args) { w.marker(a.int("producer", 1), a.d.HasArg("commit")) },
 	"fetch": func(w *world, a *args) {
-		stable := a.d.HasArg("stable")
-		if of := a.partitions(); of != nil {
-			w.fetched(w.m.Fetch(a.text("group", "g"), of, stable))
-			return
-		}
-		w.fetched(w.m.FetchAll(a.text("group", "g"), stable))
+		r := &FetchRequest{Group: a.text("group", "g"), MemberID: a.optional("member"),
+			MemberEpoch: int32(a.int("epoch", -1)), Topics: a.partitions(), Stable: a.d.HasArg("stable")}
+		r.All = r.Topics == nil
+		topics, err := w.m.Fetch(r)
+		w.each(nil, err)
+		w.fetched(topics)
 	},
 	"delete": func(w *world, a *args) {
 		each, write := w.m.Delete([]string{a.text("group", "g")})
@@ -187,10 +204,13 @@ var commands = map[string]func(w *world, a *args){
 		w.config.InitialRebalanceDelayMs = int32(a.int("delay", int64(w.config.InitialRebalanceDelayMs)))
 		w.config.MetadataMaxBytes = int32(a.int("metadata", int64(w.config.MetadataMaxBytes)))
 		w.config.RetentionMs = a.int("retention", w.config.RetentionMs)
+		w.config.ConsumerMaxSize = int32(a.int("consumers", int64(w.config.ConsumerMaxSize)))
+		w.config.ConsumerMigration = a.text("migration", w.config.ConsumerMigration)
+		w.consumers.AssignmentIntervalMs = int32(a.int("interval", int64(w.consumers.AssignmentIntervalMs)))
 	},
 }
 
-// join WHO [member=ID] [instance=ID] [session=MS] [rebalance=MS] [topics=A+B] [protocols=(P,Q)] [v=N]
+// join WHO [member=ID] [instance=ID] [session=MS] [rebalance=MS] [topics=A+B] [has=t-0+t-1] [protocols=(P,Q)] [v=N]
 func joinCommand(w *world, a *args) {
 	version := a.int("v", 9)
 	r := &JoinRequest{Group: a.text("group", "g"), MemberID: a.text("member", ""), InstanceID: a.optional("instance"),
@@ -202,7 +222,7 @@ func joinCommand(w *world, a *args) {
 		names = []string{"range"}
 	}
 	for _, name := range names {
-		r.Protocols = append(r.Protocols, Protocol{Name: name, Metadata: subscription(a.text("topics", "t"))})
+		r.Protocols = append(r.Protocols, Protocol{Name: name, Metadata: a.subscription()})
 	}
 	if err := r.Check(w.config); err != nil {
 		w.printf("%s: %v", a.who(), err)
@@ -211,13 +231,30 @@ func joinCommand(w *world, a *args) {
 	w.write(w.m.Join(r, w.joined(a.who())))
 }
 
-// sync WHO generation=N [member=ID] [assign=(ID:BYTES,…)]
+// readShare reads "t-0+t-1": partitions.
+func readShare(s string) (all []topicPartitionsByName) {
+	for _, one := range strings.Split(s, "+") {
+		topic, partition := splitPartition(one)
+		if n := len(all); n > 0 && all[n-1].topic == topic {
+			all[n-1].partitions = append(all[n-1].partitions, partition)
+		} else {
+			all = append(all, topicPartitionsByName{topic, []int32{partition}})
+		}
+	}
+	return all
+}
+
+// sync WHO generation=N [member=ID] [assign=(ID:BYTES,…)] [give=(ID:t-0+t-1,…)]
 func syncCommand(w *world, a *args) {
 	r := &SyncRequest{Group: a.text("group", "g"), MemberID: a.text("member", a.who()),
 		InstanceID: a.optional("instance"), Generation: int32(a.int("generation", 1)), ProtocolType: a.optional("type"),
 		Protocol: a.optional("protocol")}
 	for _, pair := range a.pairs("assign") {
 		r.Assignments = append(r.Assignments, Assignment{MemberID: pair[0], Bytes: []byte(pair[1])})
+	}
+	for _, pair := range a.pairs("give") {
+		given := writeAssignment(readShare(pair[1]), nil)
+		r.Assignments = append(r.Assignments, Assignment{MemberID: pair[0], Bytes: given})
 	}
 	w.write(w.m.Sync(r, w.synced(a.who())))
 }

@@ -29,6 +29,7 @@ type simulation struct {
 	events map[int]event
 	next   int
 	stable map[int32]string // generation → protocol of who was told of it
+	also   func()           // done after each event; nil: nothing
 }
 
 type event struct {
@@ -107,6 +108,9 @@ func (s *simulation) run(ms int64) {
 			s.disturb()
 		}
 		s.check()
+		if s.also != nil {
+			s.also()
+		}
 	}
 }
 

@@ -30,6 +30,9 @@ type SyncResponse struct {
 // Errors (in the answer): ErrUnknownMember, ErrFencedInstance, ErrIllegalGeneration, ErrInconsistentProtocol,
 // ErrRebalance; and the error of a write.
 func (m *Machine) Sync(r *SyncRequest, answer func(SyncResponse)) *Write {
+	if g, ok := m.groups[r.Group].(*consumer); ok && !g.isEmpty() {
+		return g.syncClassic(r, answer)
+	}
 	c := m.classicGroup(r.Group)
 	if c == nil || c.isEmpty() {
 		answer(SyncResponse{Err: ErrUnknownMember})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/metadata"
 	"tidemark/internal/wire"
 )
 
@@ -25,11 +26,19 @@ type world struct {
 	lose   bool // the next write cannot be appended
 	out    strings.Builder
 	quiet  bool
+
+	image           *metadata.Image
+	topicsCreatedAt int64
+	consumers       ConsumerConfig
 }
 
 func newWorld() *world {
 	w := &world{nowMs: 1_000_000, config: Config{MinSessionTimeoutMs: 6000, MaxSessionTimeoutMs: 1_800_000,
-		InitialRebalanceDelayMs: 3000, MaxSize: 100, MetadataMaxBytes: 4096, RetentionMs: 604_800_000}}
+		InitialRebalanceDelayMs: 3000, MaxSize: 100, MetadataMaxBytes: 4096, RetentionMs: 604_800_000,
+		ConsumerMaxSize: 100, ConsumerAssignors: []string{UniformAssignor, RangeAssignor},
+		ConsumerMigration: MigrateEither, PatternRefreshMs: 600_000},
+		image: metadata.NewImage(), topicsCreatedAt: -1,
+		consumers: ConsumerConfig{SessionTimeoutMs: 45_000, HeartbeatIntervalMs: 5000}}
 	w.restart()
 	return w
 }
@@ -40,10 +49,12 @@ func (w *world) restart() {
 		w.m.Unloaded(errors.New("not the coordinator"))
 	}
 	w.timers, w.held = map[string]int64{}, nil
-	w.m = New(Options{Config: func() Config { return w.config }, NewID: func() string {
-		w.nextID++
-		return fmt.Sprint(w.nextID)
-	}}, w)
+	w.m = New(Options{
+		Config:          func() Config { return w.config },
+		ConsumerConfig:  func(string) ConsumerConfig { return w.consumers },
+		Image:           func() *metadata.Image { return w.image },
+		TopicsCreatedAt: func() int64 { return w.topicsCreatedAt },
+		NewID:           w.newID, NewShortID: w.newID}, w)
 	for _, r := range w.log {
 		if marker, ok := asMarker(r); ok {
 			w.m.ReplayMarker(r.ProducerID, marker)
@@ -54,6 +65,45 @@ func (w *world) restart() {
 	for _, one := range w.m.Loaded() {
 		w.write(one)
 	}
+}
+
+func (w *world) newID() string {
+	w.nextID++
+	return fmt.Sprint(w.nextID)
+}
+
+// topicID is the id of a topic of the world: its name.
+func topicID(name string) (id wire.UUID) {
+	copy(id[:], name)
+	return id
+}
+
+// setTopic makes a topic, or gives it more partitions.
+func (w *world) setTopic(name string, partitions int32) {
+	d := metadata.NewDelta(w.image)
+	records := []metadata.Body{}
+	from := int32(0)
+	if t := w.image.Topic(name); t != nil {
+		from = int32(t.NumPartitions())
+	} else {
+		w.topicsCreatedAt = w.image.Offset() + 1
+		records = append(records, &metadata.TopicRecord{Name: name, TopicID: topicID(name)})
+	}
+	for p := from; p < partitions; p++ {
+		records = append(records, &metadata.PartitionRecord{PartitionID: p, TopicID: topicID(name),
+			Replicas: []int32{1}, ISR: []int32{1}, Leader: 1})
+	}
+	w.replay(d, records)
+}
+
+func (w *world) replay(d *metadata.Delta, records []metadata.Body) {
+	for _, r := range records {
+		if err := d.Replay(metadata.Record{Body: r}); err != nil {
+			panic(err)
+		}
+	}
+	d.Advance(w.image.Offset()+1, 1, w.nowMs)
+	w.image = d.Image()
 }
 
 // Markers stand in the log as records with a key of one byte.
@@ -142,6 +192,9 @@ func showRecord(r Record) string {
 	if key.isOffset() {
 		name += fmt.Sprintf(" %s-%d", key.Topic, key.Partition)
 	}
+	if key.isConsumer() {
+		return name + showConsumerRecord(key, r.Value)
+	}
 	if r.Value == nil {
 		return name + " tombstone"
 	}
@@ -228,8 +281,21 @@ func (w *world) synced(name string) func(SyncResponse) {
 			w.printf("%s: %v", name, r.Err)
 			return
 		}
-		w.printf("%s: assigned %q, %s %s", name, r.Assignment, show(r.ProtocolType), show(r.Protocol))
+		w.printf("%s: assigned %s, %s %s", name, showAssignment(r.Assignment), show(r.ProtocolType), show(r.Protocol))
 	}
+}
+
+// showAssignment shows the partitions of an assignment, or its bytes when it is none.
+func showAssignment(b []byte) string {
+	all, ok := readAssignment(b)
+	if len(b) == 0 || !ok {
+		return fmt.Sprintf("%q", b)
+	}
+	s := []string{}
+	for _, t := range all {
+		s = append(s, fmt.Sprintf("%s%v", t.topic, t.partitions))
+	}
+	return strings.Join(s, " ")
 }
 
 func (w *world) each(each []error, err error) {
