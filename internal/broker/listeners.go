@@ -95,7 +95,7 @@ func (b *Broker) serve(context.Context) error {
 	b.api = api.New(api.Options{NodeID: c.NodeID, ClusterID: b.clusterID(), Profile: profile, Metadata: b.quorum,
 		Replicas: b.replicas, Node: b.node.Load, Authorizer: auth.AllowAll{}, Clock: time.Now, Rand: rand.Uint64,
 		Logger: b.log, Metrics: b.metrics.api(), Features: b.features, ConsumerGroups: b.consumerGroups,
-		SlowLookup: max(0, c.LookupSlow),
+		SlowLookup:    max(0, c.LookupSlow),
 		NewProducerID: b.producerIDs.New, Transactions: b.transactions, Markers: b.markers,
 		Groups: b.groups})
 	b.server, err = server.New(server.Options{Handler: b.api, Versions: b.api.Versions(), Now: time.Now,
