@@ -203,15 +203,11 @@ func (s *spoiler) flip(base int64) {
 	})
 }
 
-// lengthBytes is how many bytes of a size field, from the first one on, are spoiled. Open: with all 4, a wrong size
-// whose end still lies in the file costs the batch behind it, or all up to the end of the segment.
-const lengthBytes = 2
-
 // length spoils the size field of a batch.
 func (s *spoiler) length(base int64) {
 	s.edit(logName(base), "a size field changed", func(b []byte) []byte {
 		if pos, size := s.dataBatch(b); size > 0 {
-			b[pos+8+s.rng.IntN(lengthBytes)] ^= 1 << s.rng.IntN(8)
+			b[pos+8+s.rng.IntN(4)] ^= 1 << s.rng.IntN(8)
 			s.note("of the batch at %d", pos)
 		}
 		return b
