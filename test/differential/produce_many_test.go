@@ -123,3 +123,41 @@ func (w *world) unanswered(t *testing.T, name string, ask request) {
 		t.Errorf("%s: Kafka %q, Tidemark %q", name, outcomes[0], outcomes[1])
 	}
 }
+
+// testAppendLimits is the rest of the rules of appends: those that hang on the topic.
+func (w *world) testAppendLimits(t *testing.T) {
+	w.create(t, "limit-unpacked", 1, "compression.type", "uncompressed", "max.message.bytes", "200", "retention.ms", "-1")
+	w.create(t, "limit-segment", 1, "segment.bytes", "1048576", "max.message.bytes", "3000000", "retention.ms", "-1")
+	w.create(t, "limit-insync", 1, "min.insync.replicas", "2", "retention.ms", "-1")
+	w.create(t, "limit-times", 1, "message.timestamp.before.max.ms", "60000", "cleanup.policy", "compact")
+	packed := batch{gzip: true}
+	for range 20 {
+		packed.records = append(packed.records, rec{ts: base, value: []byte("the same, twenty times over")})
+	}
+	for _, v := range []int16{7, 8, 13} {
+		w.same(t, "too large once unpacked", produce(v, "limit-unpacked", 0, -1, packed.encode()))
+		large := batch{records: []rec{{ts: base, value: make([]byte, 1_100_000)}}}
+		w.same(t, "larger than a segment", produce(v, "limit-segment", 0, -1, large.encode()))
+		large.records[0].value = make([]byte, 1_048_000)
+		w.same(t, "as large as a segment", produce(v, "limit-segment", 0, -1, large.encode()))
+		for _, acks := range []int16{-1, 1} {
+			w.same(t, "one of two in sync", produce(v, "limit-insync", 0, acks, batch{records: some(1)}.encode()))
+		}
+		old := batch{records: nullKeys(6)} // too old, and without a key but for one
+		w.same(t, "old, and without keys", produce(v, "limit-times", 0, -1, old.encode()), hideTimes)
+		now := time.Now().UnixMilli()
+		mixed := batch{records: []rec{{ts: now}, {ts: now, key: []byte("k")}, {ts: -1}, {ts: 5, key: []byte("k")}}}
+		w.same(t, "some old, some without keys", produce(v, "limit-times", 0, -1, mixed.encode()), hideTimes)
+	}
+	for _, s := range w.sides {
+		s.waitFor(t, "offsets topic", func() bool {
+			answer, ok := s.ask(t, findCoordinator(4, 0, "g")(s)).(*kmsg.FindCoordinatorResponse)
+			return ok && answer.Coordinators[0].ErrorCode == 0
+		})
+		s.waitLed(t, "__consumer_offsets", 1)
+	}
+	w.same(t, "internal topic", produce(8, "__consumer_offsets", 0, -1, batch{records: some(1)}.encode()))
+	w.same(t, "internal topic, empty", produce(8, "__consumer_offsets", 0, -1, []byte{}))
+	w.same(t, "internal topic, acks 4", produce(8, "__consumer_offsets", 0, 4, batch{records: some(1)}.encode()))
+	w.same(t, "delete from it", deleteRecords(2, "__consumer_offsets", 0, 0))
+}

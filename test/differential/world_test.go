@@ -45,6 +45,7 @@ func TestDifferential(t *testing.T) {
 	w.run(t, "InitProducerId", w.testInitProducerID)
 	w.run(t, "Produce", w.testProduce)
 	w.run(t, "Produce many", w.testProduceMany)
+	w.run(t, "append limits", w.testAppendLimits)
 	w.run(t, "idempotence", w.testIdempotence)
 	w.run(t, "ListOffsets", w.testListOffsets)
 	w.run(t, "look-ups", w.testLookups)
