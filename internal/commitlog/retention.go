@@ -3,6 +3,7 @@ package commitlog
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"time"
 
 	"tidemark/internal/segment"
@@ -93,7 +94,7 @@ func (l *Log) deleteExpired(why Reason, now time.Time) (int, error) {
 	if why == TooLarge && cfg.RetentionBytes < 0 || why == TooOld && cfg.RetentionMs < 0 {
 		return 0, nil // spare the disk
 	}
-	segments, err := l.candidates(why)
+	segments, err := l.candidates(why, now.UnixMilli()-cfg.RetentionMs)
 	if err != nil {
 		return 0, err
 	}
@@ -107,10 +108,12 @@ func (l *Log) deleteExpired(why Reason, now time.Time) (int, error) {
 	return l.deleteFirst(n)
 }
 
-// candidates asks the segments for what a reason needs: sizes for one, times for the other.
-func (l *Log) candidates(why Reason) ([]Candidate, error) {
+// candidates asks the segments for what a reason needs: sizes for one, times for the other. A segment behind one that
+// has a timestamp of at least since stays whatever its own is, and is not asked.
+func (l *Log) candidates(why Reason, since int64) ([]Candidate, error) {
 	v := l.view.Load()
 	out := make([]Candidate, len(v.segments))
+	stays := false
 	for i, s := range v.segments {
 		c := Candidate{NextBase: v.end, Last: i == len(v.segments)-1, SizeBytes: 1}
 		if !c.Last {
@@ -123,9 +126,13 @@ func (l *Log) candidates(why Reason) ([]Candidate, error) {
 			}
 		}
 		if why == TooOld {
-			if c.LargestTimestamp, err = largestOrModified(s); err != nil {
+			if c.LargestTimestamp = math.MaxInt64; !stays {
+				c.LargestTimestamp, err = largestOrModified(s)
+			}
+			if err != nil {
 				return nil, err
 			}
+			stays = stays || c.LargestTimestamp >= since
 		}
 		out[i] = c
 	}
