@@ -3,6 +3,7 @@
 package differential
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -51,7 +52,8 @@ type groupWorld struct {
 func (w *groupWorld) loaded(t *testing.T) {
 	t.Helper()
 	for _, s := range w.sides {
-		for _, group := range []string{"g", "none", "", "simple", "one", "two", "static", "j0", "other"} {
+		for _, group := range []string{"g", "none", "", "simple", "one", "two", "static", "j0", "other", "refused",
+			"ranges", "different", "patterns", "up", "down", "mixed", "more"} {
 			s.waitFor(t, "group "+group+" loaded", func() bool {
 				answer, ok := s.ask(t, fetchCommitted(7, group, "t")(s)).(*kmsg.OffsetFetchResponse)
 				return ok && answer.ErrorCode == 0
@@ -79,6 +81,9 @@ func (w *groupWorld) names(s *side, tree any) any {
 		}
 		if i := len(v) - 36; i > 0 && strings.Count(v[i:], "-") == 4 {
 			return v[:i] + "UUID"
+		}
+		if id, err := base64.RawURLEncoding.DecodeString(v); err == nil && len(id) == 16 {
+			return "SHORT UUID"
 		}
 	}
 	return tree
@@ -610,7 +615,7 @@ func (w *groupWorld) testLists(t *testing.T) {
 func sortBy(list []any, field string) {
 	key := func(v any) string {
 		m, _ := v.(map[string]any)
-		return fmt.Sprint(m[field])
+		return fmt.Sprint(m[field], m["TopicID"])
 	}
 	for i := range list {
 		for j := i; j > 0 && key(list[j]) < key(list[j-1]); j-- {
