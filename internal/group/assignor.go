@@ -261,7 +261,9 @@ type loadQueue struct {
 
 func newLoads(u *uniform, members []int) *loadQueue {
 	q := &loadQueue{u: u, members: slices.Clone(members)}
-	slices.SortFunc(q.members, func(a, b int) int { return cmp.Or(cmp.Compare(u.loads[a], u.loads[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(q.members, func(a, b int) int {
+		return cmp.Or(cmp.Compare(u.loads[a], u.loads[b]), cmp.Compare(a, b))
+	})
 	return q
 }
 

@@ -301,7 +301,8 @@ func (s *step) erase(id string) {
 
 // checkEpoch tells whether the epoch that a member tells is its own, or the one before, of an answer that was lost.
 func (m *consumerMember) checkEpoch(epoch int32, has []OwnedPartitions) error {
-	const text = "The consumer group member has a %s member epoch (%d) than the one known by the group coordinator (%d). " +
+	const text = "The consumer group member has a %s member epoch (%d) than the one known by the group " +
+		"coordinator (%d). " +
 		"The member must abandon all its partitions and rejoin."
 	switch {
 	case epoch == joiningEpoch || epoch == m.epoch:

@@ -68,7 +68,8 @@ func decodeTargetEpoch(b []byte) (epoch int32, atMs int64, err error) { return d
 //
 //	int16 0 | STRING? instance id | STRING? rack | STRING client id | STRING client host | [] STRING topic
 //	| STRING? pattern | int32 rebalance time-out ms | STRING? assignor
-//	| tag 0: 0, or 1 and of a member of the classic protocol: int32 session time-out ms, [] { STRING name, BYTES metadata }
+//	| tag 0: 0, or 1 and of a member of the classic protocol: int32 session time-out ms,
+//	|        [] { STRING name, BYTES metadata }
 //
 // All strings are compact.
 func (m *consumerMember) appendTo(b []byte) []byte {
