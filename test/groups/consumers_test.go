@@ -45,9 +45,9 @@ type world struct {
 	read map[string]map[string]int // group → record → times
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, settings ...string) *world {
 	w := &world{t: t, dir: t.TempDir(), port: proc.FreePorts(t, 1)[0], read: map[string]map[string]int{}}
-	w.serve()
+	w.serve(settings...)
 	client, err := kgo.NewClient(kgo.SeedBrokers(w.addr))
 	if err != nil {
 		t.Fatal(err)
@@ -60,9 +60,10 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) serve() {
-	w.process, w.addr = proc.Serve(w.t, w.dir, w.port, "--set", "group.initial.rebalance.delay.ms=100",
-		"--set", "offsets.topic.num.partitions=3")
+func (w *world) serve(settings ...string) {
+	settings = append([]string{"--set", "group.initial.rebalance.delay.ms=100",
+		"--set", "offsets.topic.num.partitions=3"}, settings...)
+	w.process, w.addr = proc.Serve(w.t, w.dir, w.port, settings...)
 }
 
 // send produces n records, each with a number of its own.
@@ -194,12 +195,21 @@ func (w *world) wait(group string) {
 
 // lag is how many records are not committed; -1 when that cannot be told now.
 func (w *world) lag(group string) int64 {
-	lags, err := w.admin.Lag(context.Background(), group)
-	l := lags[group]
-	if err != nil || l.Error() != nil {
+	ctx := context.Background()
+	committed, err := w.admin.FetchOffsets(ctx, group)
+	if err != nil || committed.Error() != nil {
 		return -1
 	}
-	return l.Lag.Total()
+	ends, err := w.admin.ListEndOffsets(ctx, topic)
+	if err != nil || ends.Error() != nil {
+		return -1
+	}
+	lag := int64(0)
+	ends.Each(func(end kadm.ListedOffset) {
+		c, _ := committed.Lookup(topic, end.Partition)
+		lag += end.Offset - c.At
+	})
+	return lag
 }
 
 // members waits until a group is settled with so many members.
