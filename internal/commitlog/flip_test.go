@@ -140,16 +140,13 @@ func (w *world) useAll() error {
 		return err
 	}
 	s.Release()
-	for end := w.log.EndOffset(); ; {
-		s, err := w.log.Read(9, ReadOptions{MaxBytes: 1 << 20, UpTo: end, Isolation: ReadCommitted})
-		if err != nil {
-			return err
-		}
-		s.Release()
-		if len(s.AbortedTxns) != 2 {
-			return fmt.Errorf("%d aborted transactions, not 2", len(s.AbortedTxns))
-		}
-		break
+	s, err = w.log.Read(9, ReadOptions{MaxBytes: 1 << 20, UpTo: w.log.EndOffset(), Isolation: ReadCommitted})
+	if err != nil {
+		return err
+	}
+	s.Release()
+	if len(s.AbortedTxns) != 2 {
+		return fmt.Errorf("%d aborted transactions, not 2", len(s.AbortedTxns))
 	}
 	if _, err := w.log.Read(4, ReadOptions{MaxBytes: 1, UpTo: 9}); !errors.Is(err, ErrCorruptMessage) {
 		if err == nil {

@@ -182,13 +182,13 @@ var commands = map[string]func(w *world, a *args){
 		id[15] = byte(a.int("id", 0))
 		for i, write := range w.m.TopicsDeleted([]DeletedTopic{{a.who(), id}}, int(a.int("batch", 16384))) {
 			w.printf("batch %d", i)
-			w.write(write)
+			_ = w.write(write)
 		}
 	},
 	"expire": func(w *world, a *args) {
 		for i, write := range w.m.Expire(int(a.int("batch", 16384))) {
 			w.printf("batch %d", i)
-			w.write(write)
+			_ = w.write(write)
 		}
 	},
 	"describe": func(w *world, a *args) { w.describe(a.text("group", "g")) },
@@ -228,7 +228,7 @@ func joinCommand(w *world, a *args) {
 		w.printf("%s: %v", a.who(), err)
 		return
 	}
-	w.write(w.m.Join(r, w.joined(a.who())))
+	_ = w.write(w.m.Join(r, w.joined(a.who())))
 }
 
 // readShare reads "t-0+t-1": partitions.
@@ -256,7 +256,7 @@ func syncCommand(w *world, a *args) {
 		given := writeAssignment(readShare(pair[1]), nil)
 		r.Assignments = append(r.Assignments, Assignment{MemberID: pair[0], Bytes: given})
 	}
-	w.write(w.m.Sync(r, w.synced(a.who())))
+	_ = w.write(w.m.Sync(r, w.synced(a.who())))
 }
 
 func heartbeatCommand(w *world, a *args) {

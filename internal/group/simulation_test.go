@@ -226,7 +226,7 @@ func ask[R any](c *client, patienceMs int64, request func(answer func(R)), answe
 func (c *client) join() {
 	ask(c, 70_000, func(answer func(JoinResponse)) {
 		protocols := []Protocol{{Name: "range"}, {Name: "sticky"}}
-		c.s.w.write(c.s.w.m.Join(&JoinRequest{Group: "g", MemberID: c.memberID, InstanceID: c.instanceID, ClientID: c.name,
+		_ = c.s.w.write(c.s.w.m.Join(&JoinRequest{Group: "g", MemberID: c.memberID, InstanceID: c.instanceID, ClientID: c.name,
 			SessionTimeoutMs: 10_000, RebalanceTimeoutMs: 60_000, ProtocolType: "consumer", Protocols: protocols,
 			NeedsMemberID: true, CanSkipAssignment: true}, answer))
 	}, c.joined)
@@ -261,7 +261,7 @@ func (s *simulation) lead(c *client, r JoinResponse) {
 
 func (c *client) sync(all []Assignment) {
 	ask(c, 70_000, func(answer func(SyncResponse)) {
-		c.s.w.write(c.s.w.m.Sync(&SyncRequest{Group: "g", MemberID: c.memberID, InstanceID: c.instanceID,
+		_ = c.s.w.write(c.s.w.m.Sync(&SyncRequest{Group: "g", MemberID: c.memberID, InstanceID: c.instanceID,
 			Generation: c.generation, Assignments: all}, answer))
 	}, func(r SyncResponse) {
 		if r.Err != nil {

@@ -63,7 +63,7 @@ func (w *world) restart() {
 		}
 	}
 	for _, one := range w.m.Loaded() {
-		w.write(one)
+		_ = w.write(one)
 	}
 }
 
@@ -137,7 +137,7 @@ func (w *world) advance(ms int64) {
 		}
 		w.nowMs = max(w.nowMs, at)
 		delete(w.timers, next)
-		w.write(w.m.Timeout(next))
+		_ = w.write(w.m.Timeout(next))
 	}
 	w.nowMs = until
 }
