@@ -111,27 +111,35 @@ var (
 	complaint = regexp.MustCompile(`(?i)^\[[^]]*\] (ERROR|FATAL) |^\[[^]]*\] WARN .*(corrupt|invalid|mismatch|orphan|` +
 		`trunc|stray|rebuild|recover|segment|snapshot|epoch|inconsisten|unexpected|fail)`)
 	// harmless complaints are not about what is on disk.
-	harmless = regexp.MustCompile(`Exceptionally slow|IO Exception|disconnected|` +
-		`Broker registration with|maybeSendReceive|Unable to register|Unable to send a heartbeat`)
+	harmless = regexp.MustCompile(`Exceptionally slow|disconnected|Unable to register|Unable to send a heartbeat|` +
+		`NotControllerException`)
 	ourComplaint = regexp.MustCompile(`level=(ERROR|WARN) `)
 	// distrusted is the segment before the recovery point: the end of its time index may not have reached the disk.
-	distrusted = regexp.MustCompile(`msg="rebuild indexes of a segment" .* reason="the time index is missing"|` +
+	distrusted = regexp.MustCompile(`msg="rebuild indexes of a segment" .* reason="the time index is missing"`)
+	// looked is a segment looked over once: its index has no entry, which is legal where a restart fell between the
+	// batches, or Kafka wrote its indexes anew.
+	looked = regexp.MustCompile(`msg="rebuild indexes of a segment" .* reason="the offset index is empty"|` +
 		`msg="the seal of a segment is void" .* reason="an index has changed"`)
-	// sparse is an index without an entry: legal where a restart fell between the batches, but looked over once.
-	sparse = regexp.MustCompile(`msg="rebuild indexes of a segment" .* reason="the offset index is empty"`)
 )
 
-// checkComplaints reads the server's log.
+// checkComplaints reads the server's log. The line behind a complaint, of a Java error its first one, tells more.
 func (w *world) checkComplaints(s *server) {
 	w.t.Helper()
-	for _, line := range strings.Split(s.Log(), "\n") {
-		excused := slices.ContainsFunc(w.excused, func(text string) bool { return strings.Contains(line, text) })
-		if s.kafka && complaint.MatchString(line) && !harmless.MatchString(line) && !excused ||
-			!s.kafka && ourComplaint.MatchString(line) && !sparse.MatchString(line) &&
-				(w.clean || !distrusted.MatchString(line)) {
-			w.t.Errorf("logged: %s", line)
+	lines := strings.Split(s.Log(), "\n")
+	for i, line := range lines[:len(lines)-1] {
+		if s.kafka && w.kafkaComplains(line, lines[i+1]) || !s.kafka && w.tidemarkComplains(line) {
+			w.t.Errorf("logged: %s\n%s", line, lines[i+1])
 		}
 	}
+}
+
+func (w *world) kafkaComplains(line, next string) bool {
+	return complaint.MatchString(line) && !harmless.MatchString(line) && !harmless.MatchString(next) &&
+		!slices.ContainsFunc(w.excused, func(text string) bool { return strings.Contains(line, text) })
+}
+
+func (w *world) tidemarkComplains(line string) bool {
+	return ourComplaint.MatchString(line) && !looked.MatchString(line) && (w.clean || !distrusted.MatchString(line))
 }
 
 // decoders are the options by which Kafka's tool reads the records of its own topics.
