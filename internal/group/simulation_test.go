@@ -226,7 +226,8 @@ func ask[R any](c *client, patienceMs int64, request func(answer func(R)), answe
 func (c *client) join() {
 	ask(c, 70_000, func(answer func(JoinResponse)) {
 		protocols := []Protocol{{Name: "range"}, {Name: "sticky"}}
-		_ = c.s.w.write(c.s.w.m.Join(&JoinRequest{Group: "g", MemberID: c.memberID, InstanceID: c.instanceID, ClientID: c.name,
+		_ = c.s.w.write(c.s.w.m.Join(&JoinRequest{Group: "g", MemberID: c.memberID,
+			InstanceID: c.instanceID, ClientID: c.name,
 			SessionTimeoutMs: 10_000, RebalanceTimeoutMs: 60_000, ProtocolType: "consumer", Protocols: protocols,
 			NeedsMemberID: true, CanSkipAssignment: true}, answer))
 	}, c.joined)
