@@ -125,11 +125,24 @@ func (l *Log) flushRolled(base, snapshot int64, taken bool, old *segment.Segment
 	}
 	l.seal(old)
 	if taken {
-		if err := producerstate.SyncSnapshot(l.o.FS, l.Dir(), snapshot); err != nil {
-			return l.fail("flush "+l.name, err)
+		if err := l.syncSnapshot(snapshot); err != nil {
+			return err
 		}
 	}
 	return l.flushTo(base, false)
+}
+
+// syncSnapshot makes a producer snapshot durable.
+func (l *Log) syncSnapshot(offset int64) error {
+	l.flushMu.Lock()
+	defer l.flushMu.Unlock()
+	if l.closed.Load() {
+		return nil // the folder may have another name by now, or be gone
+	}
+	if err := producerstate.SyncSnapshot(l.o.FS, l.Dir(), offset); err != nil {
+		return l.fail("flush "+l.name, err)
+	}
+	return nil
 }
 
 // flushOld makes a segment durable that was ended.

@@ -98,6 +98,11 @@ func (s *Set) withdraw(tp checkpoint.TopicPartition, mark string) error {
 	if !ok {
 		return ErrUnknownPartition
 	}
+	// First it is closed: a flush in the background would miss its files under their old names, and take the directory
+	// offline.
+	if err := e.log.Abandon(); err != nil {
+		s.opts.Logger.Warn("close deleted partition", "partition", tp.String(), "error", err)
+	}
 	marked := filepath.Join(e.dir.path, markedFolder(tp, s.opts.NewID(), mark))
 	if err := s.renameFolder(e.dir, e.log.Dir(), marked); err != nil {
 		s.fail(e.dir, err)
@@ -105,9 +110,6 @@ func (s *Set) withdraw(tp checkpoint.TopicPartition, mark string) error {
 	}
 	e.log.SetDir(marked)
 	delay := time.Duration(e.log.Config().FileDeleteDelayMs) * time.Millisecond
-	if err := e.log.Abandon(); err != nil {
-		s.opts.Logger.Warn("close deleted partition", "partition", tp.String(), "error", err)
-	}
 	if mark == deleteMark {
 		s.removeLater(e.dir, marked, delay)
 	}
