@@ -238,10 +238,13 @@ func offsetsPerSecond(b *testing.B, addr string, n int) float64 {
 	var done sync.WaitGroup
 	var stopped atomic.Bool
 	var commits atomic.Int64
-	for i := range n {
+	links := make([]*link, n)
+	for i := range links {
+		links[i] = dial(b, addr)
+		awaitCoordinator(b, addr, fmt.Sprintf("%d-%d", n, i))
+	}
+	for i, l := range links {
 		group := fmt.Sprintf("%d-%d", n, i)
-		l := dial(b, addr)
-		awaitCoordinator(b, addr, group)
 		done.Go(func() {
 			for offset := int64(0); !stopped.Load(); offset++ {
 				if err := commit(l, commitOffsets(group, "t", 1, offset)); err != nil {
