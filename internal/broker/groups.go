@@ -24,6 +24,11 @@ func (b *Broker) makeGroups(c *config.Broker) {
 		LoadBytes: int(c.Groups.OffsetsLoadBufferSizeBytes),
 	})
 	b.markers.Offsets = b.groups.EndTransaction
+	if configured, offered := c.Groups.ConsumerAssignors, assignorNames(c.Groups.ConsumerAssignors); len(offered) <
+		len(configured) {
+		b.log.Warn("assignors of consumer groups other than uniform and range cannot be used", "configured", configured,
+			"offered", offered)
+	}
 }
 
 // groupConfig is what is set for groups now.
@@ -43,16 +48,20 @@ func (b *Broker) groupConfig() group.Config {
 	}
 }
 
-// assignorNames are the names of assignors, which may be configured as Kafka's classes.
+// assignorNames are the names of the assignors that are offered: those of ours that are configured by name or as
+// Kafka's classes. Others cannot be had; without any there is the uniform one.
 func assignorNames(configured []string) []string {
-	names := slices.Clone(configured)
-	for i, name := range names {
+	var names []string
+	for _, name := range configured {
 		switch name {
-		case uniformClass:
-			names[i] = group.UniformAssignor
-		case rangeClass:
-			names[i] = group.RangeAssignor
+		case group.UniformAssignor, uniformClass:
+			names = append(names, group.UniformAssignor)
+		case group.RangeAssignor, rangeClass:
+			names = append(names, group.RangeAssignor)
 		}
+	}
+	if names == nil {
+		return []string{group.UniformAssignor}
 	}
 	return names
 }

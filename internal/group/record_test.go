@@ -65,6 +65,11 @@ func FuzzReplay(f *testing.F) {
 	seed("00010001670001740000000000", "0004000000000000000700000000016d000000000000000800")
 	seed("0002000167", "00030008636f6e73756d657200000001ffffffff000000000000000500000000")
 	f.Add(offsetKey("g", "t", 0), Offset{Offset: 1, ExpireMs: 5, LeaderEpoch: -1}.AppendTo(nil))
+	for _, r := range seedGroup().records() {
+		f.Add(r.Key, r.Value)
+	}
+	pattern := Key{Kind: kindRegex, Group: "g", Regex: "a.*"}
+	f.Add(pattern.AppendTo(nil), resolved{topics: []string{"a"}, version: 1, timestampMs: 2}.encode())
 	f.Fuzz(func(t *testing.T, key, value []byte) {
 		w := newWorld()
 		w.quiet = true
@@ -76,8 +81,12 @@ func FuzzReplay(f *testing.F) {
 			if _, err := w.m.Fetch(&FetchRequest{Group: id, MemberEpoch: -1, All: true}); err != nil {
 				t.Fatal(err)
 			}
-			c, ok := g.(*classic)
-			if !ok || len(c.members) == 0 {
+			if c, ok := g.(*consumer); ok {
+				checkConsumerAgain(t, c)
+				continue
+			}
+			c := g.(*classic)
+			if len(c.members) == 0 {
 				continue
 			}
 			assignments := map[string][]byte{}
@@ -91,4 +100,37 @@ func FuzzReplay(f *testing.F) {
 			}
 		}
 	})
+}
+
+// seedGroup is a consumer group with a member of each protocol.
+func seedGroup() *consumer {
+	c := newConsumer(newWorld().m, "g")
+	one := newConsumerMember("a")
+	one.topics, one.epoch, one.assigned = []string{"t"}, 3, owned{topicID("t"): {0: 2, 1: 3}}
+	c.put(one)
+	two := newConsumerMember("b")
+	two.classic = &classicMetadata{sessionTimeoutMs: 6000, protocols: []Protocol{{Name: "range", Metadata: []byte("m")}}}
+	two.state, two.revoking = memberUnrevoked, owned{topicID("u"): {5: 1}}
+	c.put(two)
+	c.targets["a"] = target{topicID("t"): {0, 1, 2}}
+	return c
+}
+
+// checkConsumerAgain tells whether a group's records lead to the same group.
+func checkConsumerAgain(t *testing.T, c *consumer) {
+	t.Helper()
+	again := newWorld()
+	again.quiet = true
+	for _, r := range c.records() {
+		if err := again.m.Replay(Replayed{ProducerID: noProducer, Key: r.Key, Value: r.Value}); err != nil {
+			t.Fatalf("%x %x: %v", r.Key, r.Value, err)
+		}
+	}
+	d := again.m.groups[c.id].(*consumer)
+	for id, m := range c.members {
+		n := d.members[id]
+		if n == nil || !n.sameWishes(m) || !n.assigned.same(m.assigned) || !n.revoking.same(m.revoking) {
+			t.Fatalf("member %+v became %+v", m, n)
+		}
+	}
 }
