@@ -69,7 +69,8 @@ type Process struct {
 	ended   chan struct{}
 }
 
-// Start starts a program whose output goes to a file name.log of the test's temporary directory.
+// Start starts a program whose output goes to a file name.log of the test's temporary directory. A data race that the
+// output tells of fails the test.
 func Start(t testing.TB, name, path string, args ...string) *Process {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
@@ -89,7 +90,12 @@ func Start(t testing.TB, name, path string, args ...string) *Process {
 		_ = p.cmd.Wait() // the state is read from ProcessState
 		close(p.ended)
 	}()
-	t.Cleanup(func() { p.Kill(t) })
+	t.Cleanup(func() {
+		p.Kill(t)
+		if _, race, found := strings.Cut(p.Log(), "WARNING: DATA RACE"); found {
+			t.Errorf("%s: data race:%s", name, race)
+		}
+	})
 	return p
 }
 

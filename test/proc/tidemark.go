@@ -20,7 +20,8 @@ var build struct {
 	err  error
 }
 
-// Tidemark returns the path of the tidemark binary, built from the tree once a test process.
+// Tidemark returns the path of the tidemark binary, built from the tree once a test process; with the race detector
+// when the test has it.
 func Tidemark(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv(BinaryEnv); path != "" {
@@ -33,8 +34,12 @@ func Tidemark(t testing.TB) string {
 			return
 		}
 		build.path = filepath.Join(dir, "tidemark")
-		cmd := exec.Command("go", "build", "-o", build.path, "tidemark/cmd/tidemark")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		args, cgo := []string{"build", "-o", build.path}, "CGO_ENABLED=0"
+		if raceDetector {
+			args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+		}
+		cmd := exec.Command("go", append(args, "tidemark/cmd/tidemark")...)
+		cmd.Env = append(os.Environ(), cgo)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			build.err = fmt.Errorf("go build tidemark/cmd/tidemark: %w\n%s", err, out)
 		}
