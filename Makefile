@@ -25,8 +25,8 @@ build: ## build bin/tidemark, static and stripped
 test: ## run the tests that need nothing but Go
 	$(GO) test $(TESTFLAGS) ./...
 
-race: ## the same with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(TESTFLAGS) ./...
+race: ## the same with the race detector, long tests shortened (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m $(TESTFLAGS) ./...
 
 test-oracle: ## run the tests against real Kafka: needs a JDK 17, Python 3 with venv, and Maven the first time
 	$(GO) test -tags oracle -count=1 -p 1 -timeout 30m $(TESTFLAGS) $(ORACLE)

@@ -285,6 +285,10 @@ func (fullDisk) FreeBytes(string) (int64, bool, error) { return 1 << 20, true, n
 // TestRepairInterrupted lets every call of a repair fail, and then loses what was not synced. A repair of what is left
 // must come to the same end, with every byte of the log still there, in the log or in a cut file.
 func TestRepairInterrupted(t *testing.T) {
+	step := int64(1)
+	if testing.Short() {
+		step = 3
+	}
 	for _, name := range []string{"10-crash-flip-length-last", "10-crash-torn-tail"} {
 		c := golden.Load(t, name)
 		base, dir := load(t, c, golden.Before)
@@ -300,7 +304,7 @@ func TestRepairInterrupted(t *testing.T) {
 		}
 		rng := rand.New(rand.NewPCG(3, 3))
 		want := repaired(t, base.CrashClone(rng, 1), dir)
-		for n := int64(1); ; n++ {
+		for n := int64(1); ; n += step {
 			disk := base.CrashClone(rng, 1)
 			fault := &faultfs.Nth{N: n, Sticky: true}
 			if _, _, _, err := repair(t, faultfs.Wrap(disk, fault), dir, true); err == nil {

@@ -191,13 +191,19 @@ func TestVerifyGeneratedDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tried := 0
+	tried, step := 0, 1
+	if testing.Short() {
+		step = 4
+	}
 	for _, e := range entries {
 		old, err := vfs.ReadFile(base, filepath.Join(dir, e.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, ch := range changes(rng, len(old)) {
+		for i, ch := range changes(rng, len(old)) {
+			if i%step != 0 {
+				continue
+			}
 			changed := ch.data(slices.Clone(old))
 			if string(changed) == string(old) {
 				continue
@@ -210,7 +216,7 @@ func TestVerifyGeneratedDamage(t *testing.T) {
 			}
 		}
 	}
-	if tried < 500 {
+	if tried < 500/step {
 		t.Errorf("only %d changes tried", tried)
 	}
 }

@@ -18,10 +18,14 @@ import (
 // TestRandomDamage spoils an undamaged folder in one or two of the ways in which the golden folders were spoiled, in
 // places of its own choice, and judges Tidemark as the table does.
 //
-// TIDEMARK_DAMAGE_ROUNDS sets how often (30 when it is not set), TIDEMARK_DAMAGE_SEED where the seeds begin: another
-// number there is another set of places.
+// TIDEMARK_DAMAGE_ROUNDS sets how often (30 when it is not set, 10 in a short run), TIDEMARK_DAMAGE_SEED where the
+// seeds begin: another number there is another set of places.
 func TestRandomDamage(t *testing.T) {
-	rounds := number(t, "TIDEMARK_DAMAGE_ROUNDS", 30)
+	usual := uint64(30)
+	if testing.Short() {
+		usual = 10
+	}
+	rounds := number(t, "TIDEMARK_DAMAGE_ROUNDS", usual)
 	seed := number(t, "TIDEMARK_DAMAGE_SEED", 1)
 	source := golden.Load(t, "10-crash-intact")
 	data := template(t, source)
