@@ -4,7 +4,9 @@ package relay
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -36,6 +38,9 @@ func (w *world) listFiles() map[string]file {
 		}
 		for _, name := range names {
 			b, err := os.ReadFile(filepath.Join(folder, name))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // the server that runs has just renamed or removed it
+			}
 			if err != nil {
 				w.t.Fatal(err)
 			}
