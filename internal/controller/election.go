@@ -21,20 +21,40 @@ type partitionChange struct {
 	directories []metadata.UUID
 	// uncleanlyStopped are brokers that may have lost what they had.
 	uncleanlyStopped []int32
+	// election says who is to lead.
+	election electionKind
+	// assignment, when not nil, is the replicas to be.
+	assignment *assignment
 
 	elr, lastKnown []int32
 	record         *metadata.PartitionChangeRecord
 }
 
-// change adds the record that c comes to, if it changes anything.
-func (d *decider) change(c partitionChange) {
+// electionKind says who is looked for.
+type electionKind uint8
+
+const (
+	asConfigured   electionKind = iota // the leader that is, else one in sync, else as unclean.leader.election.enable says
+	electPreferred                     // the first of the replicas, else one in sync
+	electClean                         // the leader that is, else one in sync
+	electUnclean                       // the leader that is, else one in sync, else anyone
+)
+
+// change adds the record that c comes to, and reports whether it changes anything.
+func (d *decider) change(c partitionChange) bool {
 	c.d = d
 	c.record = metadata.NewPartitionChange(c.topic.ID, c.id)
 	c.elr, c.lastKnown = c.partition.ELR, c.partition.LastKnownELR
+	if c.assignment != nil {
+		c.completeAssignment()
+	}
 	if d.elrEnabled() {
 		c.targetELR()
 	}
 	c.elect()
+	if c.assignment != nil {
+		c.bumpEpochOnRemoval()
+	}
 	c.setELR()
 	if c.record.ISR == nil && (len(c.isr) > 0 || d.elrEnabled()) && !slices.Equal(c.isr, c.partition.ISR) {
 		c.record.ISR = notNil(c.isr)
@@ -46,9 +66,14 @@ func (d *decider) change(c partitionChange) {
 	if c.directories != nil && !slices.Equal(c.directories, c.partition.Directories) {
 		c.record.Directories = c.directories
 	}
-	if !c.record.IsNoOp() {
-		d.add(metadata.PartitionVersion(d.level), c.record)
+	if c.assignment != nil {
+		c.setAssignment()
 	}
+	if c.record.IsNoOp() {
+		return false
+	}
+	d.add(metadata.PartitionVersion(d.level), c.record)
+	return true
 }
 
 // targetELR moves brokers that leave the in-sync set below min.insync.replicas
@@ -82,10 +107,14 @@ func (c *partitionChange) accepts(broker int32) bool {
 // leader returns who is to lead, NoLeader when nobody can, and whether that
 // election is unclean.
 func (c *partitionChange) leader() (broker int32, unclean bool) {
+	replicas := c.replicas()
+	if c.election == electPreferred && c.eligible(replicas[0]) {
+		return replicas[0], false
+	}
 	if c.eligible(c.partition.Leader) {
 		return c.partition.Leader, false
 	}
-	for _, b := range c.partition.Replicas {
+	for _, b := range replicas {
 		if c.eligible(b) {
 			return b, false
 		}
@@ -95,8 +124,8 @@ func (c *partitionChange) leader() (broker int32, unclean bool) {
 			return last, true
 		}
 	}
-	if c.d.unclean(c.topic) {
-		for _, b := range c.partition.Replicas {
+	if c.election == electUnclean || c.election == asConfigured && c.d.unclean(c.topic) {
+		for _, b := range replicas {
 			if c.accepts(b) {
 				return b, true
 			}

@@ -174,24 +174,8 @@ func (d *decider) assignedPartitions(t NewTopic) ([]*metadata.Partition, error) 
 // assigned checks one assignment; factor is the replication factor it must have,
 // 0 for any.
 func (d *decider) assigned(a Assignment, factor int) (*metadata.Partition, error) {
-	if len(a.Brokers) == 0 {
-		return nil, refuse(ErrInvalidReplicaAssignment, "The manual partition assignment includes an empty replica list.")
-	}
-	sorted := slices.Sorted(slices.Values(a.Brokers))
-	for i, b := range sorted {
-		if d.Image.Broker(b) == nil {
-			return nil, refuse(ErrInvalidReplicaAssignment,
-				"The manual partition assignment includes broker %d, but no such broker is registered.", b)
-		}
-		if i > 0 && sorted[i-1] == b {
-			return nil, refuse(ErrInvalidReplicaAssignment,
-				"The manual partition assignment includes the broker %d more than once.", b)
-		}
-	}
-	if factor > 0 && len(sorted) != factor {
-		return nil, refuse(ErrInvalidReplicaAssignment, "The manual partition assignment includes a partition with %d "+
-			"replica(s), but this is not consistent with previous partitions, which have %d replica(s).",
-			len(sorted), factor)
+	if err := d.checkReplicas(a.Brokers, factor); err != nil {
+		return nil, err
 	}
 	p := d.newPartition(a.Brokers)
 	if len(p.ISR) == 0 {
@@ -199,6 +183,30 @@ func (d *decider) assigned(a Assignment, factor int) (*metadata.Partition, error
 			"partition %d are fenced or in controlled shutdown.", a.Partition)
 	}
 	return p, nil
+}
+
+// checkReplicas checks the replicas that a partition is to have; factor is how many, 0 for any number.
+func (d *decider) checkReplicas(brokers []int32, factor int) error {
+	if len(brokers) == 0 {
+		return refuse(ErrInvalidReplicaAssignment, "The manual partition assignment includes an empty replica list.")
+	}
+	sorted := slices.Sorted(slices.Values(brokers))
+	for i, b := range sorted {
+		if d.Image.Broker(b) == nil {
+			return refuse(ErrInvalidReplicaAssignment,
+				"The manual partition assignment includes broker %d, but no such broker is registered.", b)
+		}
+		if i > 0 && sorted[i-1] == b {
+			return refuse(ErrInvalidReplicaAssignment,
+				"The manual partition assignment includes the broker %d more than once.", b)
+		}
+	}
+	if factor > 0 && len(sorted) != factor {
+		return refuse(ErrInvalidReplicaAssignment, "The manual partition assignment includes a partition with %d "+
+			"replica(s), but this is not consistent with previous partitions, which have %d replica(s).",
+			len(sorted), factor)
+	}
+	return nil
 }
 
 // newPartition is a partition with the active ones of its replicas in sync; the

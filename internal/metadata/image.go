@@ -150,6 +150,12 @@ func (i *Image) ScramCredentials() iter.Seq[*UserScramCredentialRecord] { return
 // DelegationTokens yields all delegation tokens, by id.
 func (i *Image) DelegationTokens() iter.Seq[*DelegationTokenRecord] { return values(i.tokens) }
 
+// ClientQuota returns the quotas of an entity, nil when it has none.
+func (i *Image) ClientQuota(entity []QuotaEntity) *ClientQuota {
+	q, _ := i.quotas.get(QuotaKey(entity))
+	return q
+}
+
 // ClientQuotas yields all entities with quotas.
 func (i *Image) ClientQuotas() iter.Seq[*ClientQuota] { return values(i.quotas) }
 

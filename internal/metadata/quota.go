@@ -16,10 +16,21 @@ type ClientQuota struct {
 // Values yields the quotas, by key.
 func (q *ClientQuota) Values() iter.Seq2[string, float64] { return q.values.all() }
 
-// Get returns one quota.
-func (q *ClientQuota) Get(key string) (float64, bool) { return q.values.get(key) }
+// Get returns one quota; of a nil ClientQuota there is none.
+func (q *ClientQuota) Get(key string) (float64, bool) {
+	if q == nil {
+		return 0, false
+	}
+	return q.values.get(key)
+}
 
-// quotaKey makes one string of an entity, the same for every order of its parts.
+// QuotaKey makes one string of an entity, the same for every order of its parts.
+func QuotaKey(entity []QuotaEntity) string {
+	key, _ := quotaKey(entity)
+	return key
+}
+
+// quotaKey is QuotaKey, with the parts in its order.
 func quotaKey(entity []QuotaEntity) (string, []QuotaEntity) {
 	entity = slices.Clone(entity)
 	slices.SortFunc(entity, func(a, b QuotaEntity) int { return strings.Compare(a.Type, b.Type) })
