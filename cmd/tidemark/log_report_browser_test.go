@@ -60,7 +60,7 @@ func shot(t *testing.T, browser, page, out string, width int, mode string) image
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	picture, err := png.Decode(f)
 	if err != nil {
 		t.Fatal(err)

@@ -223,7 +223,7 @@ func (c *consumerClient) request(r *ConsumerHeartbeat, done func(ConsumerAnswer,
 			return
 		}
 		w.stored = told
-		c.s.w.write(w)
+		_ = c.s.w.write(w) // told says it
 	})
 }
 

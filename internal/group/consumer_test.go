@@ -58,7 +58,7 @@ func consumeCommand(w *world, a *args) {
 		w.printf("%s: %v", a.who(), err)
 		return
 	}
-	w.write(one)
+	_ = w.write(one) // a lost one is printed
 	s := fmt.Sprintf("%s: member %s at epoch %d", a.who(), answer.MemberID, answer.Epoch)
 	if answer.Assigned {
 		s += ", has"

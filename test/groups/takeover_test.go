@@ -4,6 +4,7 @@ package groups
 
 import (
 	"context"
+	"strconv"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -76,7 +77,7 @@ func (w *world) membership() string {
 	g := answer.Groups[0]
 	all += g.State + "\n"
 	for _, m := range g.Members {
-		all += "next " + m.MemberID + " " + string(rune('0'+m.MemberEpoch)) + "\n"
+		all += "next " + m.MemberID + " " + strconv.Itoa(int(m.MemberEpoch)) + "\n"
 	}
 	return all
 }
