@@ -27,12 +27,18 @@ func (l *Log) aborted(v *view, i int, offset, pos int64) ([]index.AbortedTxn, er
 			upper = v.segments[i+1].BaseOffset()
 		}
 	}
+	return l.collectAborted(v.segments[i:], offset, upper)
+}
+
+// collectAborted lists the aborted transactions that touch [from, to) and end in one of these segments, the first of
+// which holds from.
+func (l *Log) collectAborted(segments []*segment.Segment, from, to int64) ([]index.AbortedTxn, error) {
 	out := []index.AbortedTxn{}
-	for n, s := range v.segments[i:] {
-		if n > 0 && !s.TxnsReady() && l.openedBefore(s) >= upper {
+	for n, s := range segments {
+		if n > 0 && !s.TxnsReady() && l.openedBefore(s) >= to {
 			break // no transaction of the data is open here, so that its end need not be looked for
 		}
-		txns, done, err := s.CollectAborted(offset, upper)
+		txns, done, err := s.CollectAborted(from, to)
 		if err != nil {
 			return nil, err
 		}

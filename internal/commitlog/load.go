@@ -309,6 +309,8 @@ func isTemporary(name string) bool {
 }
 
 // swapRange is the range of offsets [from, to) that .swap logs cover.
+//
+// Kafka: an empty one covers nothing there, so that a transaction index of the segment it replaces stays behind.
 func (l *Log) swapRange(swaps []string) (from, to int64, err error) {
 	from, to = int64(1)<<62, -1
 	for _, name := range swaps {
@@ -320,7 +322,7 @@ func (l *Log) swapRange(swaps []string) (from, to int64, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		from, to = min(from, base), max(to, next)
+		from, to = min(from, base), max(to, next, base+1)
 	}
 	return from, to, nil
 }

@@ -95,6 +95,7 @@ type Metrics struct {
 	Flushes            atomic.Int64
 	SegmentsRecovered  atomic.Int64
 	SegmentsDeleted    atomic.Int64
+	SegmentsCompacted  atomic.Int64 // replaced by what compaction left of them
 	CutBytes           atomic.Int64 // cut by recovery and kept in cut-* files
 	Seals              atomic.Int64 // segments sealed
 	DiskFull           atomic.Int64 // changes refused because the disk was full

@@ -188,7 +188,7 @@ func (s *seals) rewrite(added []byte) error {
 // seal stores the seal of a segment that takes no more appends, if all of it is proven. A seal that cannot be stored
 // is missed by nobody but the next first use.
 func (l *Log) seal(s *segment.Segment) {
-	if f := l.failure.Load(); s.Sealed() || l.closed.Load() || f != nil && !errors.Is(f.err, ErrReadOnly) {
+	if f := l.failure.Load(); s.Sealed() || s.Doomed() || l.closed.Load() || f != nil && !errors.Is(f.err, ErrReadOnly) {
 		return
 	}
 	seal, ok, err := s.Seal()

@@ -122,7 +122,7 @@ type Segment struct {
 	late   []index.AbortedTxn // for the transaction index, when the disk had no room
 
 	mu       sync.Mutex // guards what follows and the opening of files
-	suffix   string     // behind the plain names: "" or ".deleted"
+	suffix   string     // behind the plain names: "", ".deleted", or that of a replacement
 	doomed   bool       // remove the files with the last reference
 	nameless bool       // another file has taken the .log's name; its descriptor is pinned
 
@@ -165,8 +165,12 @@ func Open(env *Env, base int64, cfg Config, present Present) *Segment {
 
 // Create makes the files of a new, empty segment that is to be appended to. The .index file comes with the first
 // [Segment.Write].
-func Create(env *Env, base int64, cfg Config) (*Segment, error) {
+func Create(env *Env, base int64, cfg Config) (*Segment, error) { return create(env, base, cfg, "") }
+
+// create makes the files of an empty segment, whose names end in a suffix.
+func create(env *Env, base int64, cfg Config, suffix string) (*Segment, error) {
 	s := newSegment(env, base, cfg)
+	s.suffix = suffix
 	s.believe()
 	s.growing.Store(true)
 	s.dirty.Store(true)
