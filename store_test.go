@@ -208,8 +208,8 @@ func TestReadErrors(t *testing.T) {
 			t.Errorf("from %d: %v", offset, last)
 		}
 	}
-	for r := range l.Read(0) {
-		if r.Offset == 1 {
+	for r, err := range l.Read(0) {
+		if r.Offset == 1 || err != nil {
 			break // the iterator must not go on
 		}
 	}
