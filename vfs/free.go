@@ -20,3 +20,22 @@ func (osFS) FreeBytes(dir string) (int64, bool, error) {
 	}
 	return n, true, nil
 }
+
+// TotalBytes is the size of the disk of a folder; known is false where the file system cannot tell.
+func TotalBytes(fsys FS, dir string) (n int64, known bool, err error) {
+	if asked, ok := fsys.(interface {
+		TotalBytes(dir string) (int64, bool, error)
+	}); ok {
+		return asked.TotalBytes(dir)
+	}
+	return 0, false, nil
+}
+
+// TotalBytes asks the system.
+func (osFS) TotalBytes(dir string) (int64, bool, error) {
+	n, err := totalBytes(dir)
+	if err != nil {
+		return 0, false, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return n, true, nil
+}

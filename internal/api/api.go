@@ -10,6 +10,7 @@ import (
 	"tidemark/internal/auth"
 	"tidemark/internal/config"
 	"tidemark/internal/coordinator"
+	"tidemark/internal/logdir"
 	"tidemark/internal/metadata"
 	"tidemark/internal/protocol"
 	"tidemark/internal/quorum"
@@ -22,13 +23,14 @@ type Metadata interface {
 	Image() *metadata.Image
 }
 
-// Options are what the handlers work on. All but Logger and Metrics are required.
+// Options are what the handlers work on. All but Logger, Metrics and LookupHost are required.
 type Options struct {
 	NodeID     int32
 	ClusterID  string
 	Profile    protocol.Profile
 	Metadata   Metadata
 	Replicas   *replica.Manager
+	Dirs       *logdir.Set
 	Node       func() *config.Node // the broker's configs as they are now
 	Authorizer auth.Authorizer
 	Clock      func() time.Time
@@ -44,6 +46,10 @@ type Options struct {
 	Transactions  *coordinator.Transactions
 	Markers       coordinator.Markers
 	Groups        *coordinator.Groups
+	// Quorum is the state of the metadata quorum now.
+	Quorum func() Quorum
+	// LookupHost tells whether a host's name has an address; nil: every name is taken.
+	LookupHost func(ctx context.Context, host string) error
 	// SlowLookup is the time from which on a look-up by time is logged with the way it took; 0: never.
 	SlowLookup time.Duration
 }

@@ -82,6 +82,7 @@ func newWorld(t testing.TB) *world {
 			return replica.TopicConfig{Log: commitlog.DefaultConfig(), MinInSyncReplicas: 1}
 		}})
 	w.API = New(Options{NodeID: self, ClusterID: "cluster", Profile: protocol.Full, Metadata: w, Replicas: replicas,
+		Dirs: dirs, Quorum: func() Quorum { return Quorum{} },
 		Node: func() *config.Node { return node }, Authorizer: auth.AllowAll{}, Clock: clock,
 		Rand: func() uint64 { return 4 }, Features: func() protocol.Features { return protocol.Features{} }})
 	return w

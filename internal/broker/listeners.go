@@ -93,7 +93,8 @@ func (b *Broker) serve(context.Context) error {
 		return err
 	}
 	b.api = api.New(api.Options{NodeID: c.NodeID, ClusterID: b.clusterID(), Profile: profile, Metadata: b.quorum,
-		Replicas: b.replicas, Node: b.node.Load, Authorizer: auth.AllowAll{}, Clock: time.Now, Rand: rand.Uint64,
+		Replicas: b.replicas, Dirs: b.dirs, Quorum: b.quorumState, LookupHost: lookupHost, Node: b.node.Load,
+		Authorizer: auth.AllowAll{}, Clock: time.Now, Rand: rand.Uint64,
 		Logger: b.log, Metrics: b.metrics.api(), Features: b.features, ConsumerGroups: b.consumerGroups,
 		SlowLookup:    max(0, c.LookupSlow),
 		NewProducerID: b.producerIDs.New, Transactions: b.transactions, Markers: b.markers,
@@ -113,6 +114,18 @@ func (b *Broker) serve(context.Context) error {
 		})
 	}
 	return nil
+}
+
+// lookupHost tells whether a name has an address.
+func lookupHost(ctx context.Context, host string) error {
+	_, err := net.DefaultResolver.LookupHost(ctx, host)
+	return err
+}
+
+// quorumState is what the metadata quorum tells of itself.
+func (b *Broker) quorumState() api.Quorum {
+	return api.Quorum{LeaderEpoch: b.quorum.LeaderEpoch(), EndOffset: b.quorum.EndOffset(),
+		DirectoryID: b.quorum.VoterDirectory()}
 }
 
 // profileNames are the values of tidemark.api.versions as protocol names them.

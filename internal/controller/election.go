@@ -108,7 +108,7 @@ func (c *partitionChange) accepts(broker int32) bool {
 // election is unclean.
 func (c *partitionChange) leader() (broker int32, unclean bool) {
 	replicas := c.replicas()
-	if c.election == electPreferred && c.eligible(replicas[0]) {
+	if c.election == electPreferred && len(replicas) > 0 && c.eligible(replicas[0]) {
 		return replicas[0], false
 	}
 	if c.eligible(c.partition.Leader) {

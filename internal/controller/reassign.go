@@ -90,7 +90,7 @@ func reassigning(p *metadata.Partition) bool {
 // cancelReassignment takes the replicas out again that were added.
 func (d *decider) cancelReassignment(t *metadata.Topic, id int32, p *metadata.Partition) error {
 	if !reassigning(p) {
-		return refuse(ErrNoReassignment, "No partition reassignment is in progress.")
+		return &Error{Reason: ErrNoReassignment}
 	}
 	a := &assignment{replicas: without(p.Replicas, p.AddingReplicas)}
 	isr := without(p.ISR, p.AddingReplicas)
@@ -98,7 +98,7 @@ func (d *decider) cancelReassignment(t *metadata.Topic, id int32, p *metadata.Pa
 	if d.unclean(t) {
 		election = electUnclean
 	}
-	if len(isr) == 0 {
+	if len(isr) == 0 && len(a.replicas) > 0 {
 		if election == electClean {
 			return refuse(ErrInvalidReplicaAssignment, "Unable to revert partition assignment for %s:%d because it would "+
 				"require an unclean leader election.", t.Name, id)
@@ -185,6 +185,9 @@ type PartitionsOf struct {
 }
 
 func (c ElectLeaders) decide(d *decider) (any, error) {
+	if len(c.Topics) == 0 && !c.All {
+		return PartitionResults{}, nil
+	}
 	if c.Type != 0 && c.Type != 1 {
 		return nil, refuse(ErrInvalidRequest, "Unknown election type %d", c.Type)
 	}
@@ -225,7 +228,7 @@ func (d *decider) electLeader(topic string, id int32, kind electionKind) *Error 
 	switch {
 	case p == nil:
 		return refuse(ErrUnknownTopic, "No such partition as %s-%d", topic, id)
-	case kind == electPreferred && p.Leader == p.Replicas[0], kind == electUnclean && p.Leader != metadata.NoLeader:
+	case kind == electPreferred && len(p.Replicas) > 0 && p.Leader == p.Replicas[0], kind == electUnclean && p.Leader != metadata.NoLeader:
 		return refuse(ErrElectionNotNeeded, "Leader election not needed for topic partition.")
 	}
 	if d.change(partitionChange{topic: t, id: id, partition: p, acceptable: d.isActive, isr: p.ISR, election: kind}) {

@@ -157,6 +157,15 @@ func (q *Quorum) LeaderEpoch() int32 { return q.epoch }
 // EndOffset is the offset that the next record will have.
 func (q *Quorum) EndOffset() int64 { return q.log.EndOffset() }
 
+// VoterDirectory is the id of the log directory by which the quorum knows this voter; zero with fixed voters, which it
+// knows by their numbers alone.
+func (q *Quorum) VoterDirectory() metadata.UUID {
+	if q.voters.kraftVersion == 0 { // set once, when the log was opened
+		return metadata.ZeroUUID
+	}
+	return q.o.DirectoryID
+}
+
 // Log is the metadata log; it must not be appended to.
 func (q *Quorum) Log() *commitlog.Log { return q.log }
 
