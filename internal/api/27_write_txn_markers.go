@@ -10,6 +10,7 @@ import (
 	"tidemark/internal/auth"
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/coordinator"
+	"tidemark/internal/metadata"
 	"tidemark/internal/txn"
 )
 
@@ -20,18 +21,15 @@ import (
 func (a *API) writeTxnMarkers(c *call, request *kmsg.WriteTxnMarkersRequest, done func(kmsg.Response)) {
 	response := answerTo[*kmsg.WriteTxnMarkersResponse](request)
 	if !a.allowed(c, auth.Alter, auth.Cluster) && !a.allowed(c, auth.ClusterAction, auth.Cluster) {
-		for _, m := range request.Markers {
-			partitions := markerPartitions(m)
-			codes := sameCode(a.failed(c, kerr.ClusterAuthorizationFailed), len(partitions))
-			response.Markers = append(response.Markers, writtenMarker(m, partitions, codes))
-		}
+		response.Markers = writtenMarkers(a.refusedMarkers(c, request.Markers, kerr.ClusterAuthorizationFailed))
 		done(response)
 		return
 	}
-	response.Markers = make([]kmsg.WriteTxnMarkersResponseMarker, len(request.Markers))
+	markers, broken := possibleMarkers(request.Markers, a.Metadata.Image())
+	results := make([]markerResults, len(markers))
 	var left sync.WaitGroup
-	left.Add(len(request.Markers))
-	for i, m := range request.Markers {
+	left.Add(len(markers))
+	for i, m := range markers {
 		partitions := markerPartitions(m)
 		marker := coordinator.Marker{Producer: txn.Producer{ID: m.ProducerID, Epoch: m.ProducerEpoch},
 			Commit: m.Committed, CoordinatorEpoch: m.CoordinatorEpoch, Version: int16(m.TransactionVersion)}
@@ -40,14 +38,49 @@ func (a *API) writeTxnMarkers(c *call, request *kmsg.WriteTxnMarkersRequest, don
 			for j, err := range errs {
 				codes[j] = a.markerCode(c, err)
 			}
-			response.Markers[i] = writtenMarker(m, partitions, codes)
+			results[i] = markerResults{m.ProducerID, partitions, codes}
 			left.Done()
 		})
 	}
 	go func() {
 		left.Wait()
+		if broken {
+			results = a.refusedMarkers(c, request.Markers, kerr.UnknownServerError)
+		}
+		response.Markers = writtenMarkers(results)
 		done(response)
 	}()
+}
+
+// possibleMarkers are the markers before the first that cannot be made, since it has no producer id or no epoch; broken
+// tells that there is one.
+//
+// Kafka: MemoryRecordsBuilder refuses such a marker with an exception that ends the whole request, after the markers
+// before it were appended.
+func possibleMarkers(all []kmsg.WriteTxnMarkersRequestMarker, image *metadata.Image,
+) (markers []kmsg.WriteTxnMarkersRequestMarker, broken bool) {
+	for i, m := range all {
+		if m.ProducerID != txn.NoProducerID && m.ProducerEpoch != txn.NoProducerEpoch {
+			continue
+		}
+		for _, tp := range markerPartitions(m) {
+			topic := image.Topic(tp.Topic)
+			if tp.Topic != coordinator.OffsetsTopic && topic != nil && topic.Partition(tp.Partition) != nil {
+				return all[:i], true
+			}
+		}
+	}
+	return all, false
+}
+
+// refusedMarkers are the results of a request that is refused as a whole.
+func (a *API) refusedMarkers(c *call, markers []kmsg.WriteTxnMarkersRequestMarker, err error) []markerResults {
+	results := make([]markerResults, len(markers))
+	for i, m := range markers {
+		partitions := markerPartitions(m)
+		results[i] = markerResults{m.ProducerID, partitions, sameCode(a.failed(c, err), len(partitions))}
+	}
+	return results
 }
 
 // markerCode is the code of a marker that was not written. The transaction coordinator that asks does not know the
@@ -66,11 +99,38 @@ func markerPartitions(m kmsg.WriteTxnMarkersRequestMarker) []checkpoint.TopicPar
 	})
 }
 
-func writtenMarker(m kmsg.WriteTxnMarkersRequestMarker, partitions []checkpoint.TopicPartition, codes []int16,
-) kmsg.WriteTxnMarkersResponseMarker {
+// markerResults are the codes of one marker, by partition.
+type markerResults struct {
+	producerID int64
+	partitions []checkpoint.TopicPartition
+	codes      []int16
+}
+
+// writtenMarkers puts the results of each producer together.
+func writtenMarkers(results []markerResults) []kmsg.WriteTxnMarkersResponseMarker {
+	var merged []markerResults
+	index := map[int64]int{}
+	for _, r := range results {
+		i, ok := index[r.producerID]
+		if !ok {
+			i = len(merged)
+			index[r.producerID] = i
+			merged = append(merged, markerResults{producerID: r.producerID})
+		}
+		merged[i].partitions = append(merged[i].partitions, r.partitions...)
+		merged[i].codes = append(merged[i].codes, r.codes...)
+	}
+	out := make([]kmsg.WriteTxnMarkersResponseMarker, len(merged))
+	for i, m := range merged {
+		out[i] = writtenMarker(m)
+	}
+	return out
+}
+
+func writtenMarker(m markerResults) kmsg.WriteTxnMarkersResponseMarker {
 	out := kmsg.NewWriteTxnMarkersResponseMarker()
-	out.ProducerID = m.ProducerID
-	for _, t := range addedTopics(partitions, codes) {
+	out.ProducerID = m.producerID
+	for _, t := range addedTopics(m.partitions, m.codes) {
 		topic := kmsg.NewWriteTxnMarkersResponseMarkerTopic()
 		topic.Topic = t.Topic
 		for _, p := range t.Partitions {

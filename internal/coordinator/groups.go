@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"tidemark/internal/group"
 	"tidemark/internal/metadata"
 	"tidemark/internal/replica"
+	"tidemark/internal/txn"
 	"tidemark/record"
 )
 
@@ -222,6 +224,10 @@ func (g *Groups) CommitTransactional(r *group.CommitRequest, t Transaction, done
 // EndTransaction writes the marker of a transaction to a partition of __consumer_offsets and takes note of it; see
 // LocalMarkers.Offsets. Errors: also those of replica.Partition.Append.
 func (g *Groups) EndTransaction(partition int32, m Marker, done func(error)) {
+	if m.Producer.ID == txn.NoProducerID || m.Producer.Epoch == txn.NoProducerEpoch {
+		done(fmt.Errorf("%w: a marker without a producer", ErrCannotWrite))
+		return
+	}
 	g.runtime.Do(partition, Command[*groupShard]{
 		Run: func(*groupShard) *Write {
 			return &Write{ProducerID: m.Producer.ID, ProducerEpoch: m.Producer.Epoch, TransactionVersion: m.Version,

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -63,9 +65,9 @@ type txnWorld struct {
 var hideTxn = hide("ProducerID", "StartTimestamp", "LastTimestamp")
 
 // txn asks until both sides have completed what is under way, so that answers do not depend on the speed of markers.
-func (w *txnWorld) txn(t *testing.T, name string, ask request) kmsg.Response {
+func (w *txnWorld) txn(t *testing.T, name string, ask request, changes ...change) kmsg.Response {
 	t.Helper()
-	return w.same(t, name, ask, hideTxn)
+	return w.same(t, name, ask, append(changes, hideTxn)...)
 }
 
 // settle waits until no transaction of an id is being completed.
@@ -494,6 +496,83 @@ func (w *txnWorld) testMarkers(t *testing.T) {
 	}
 	w.txn(t, "producers, unknown topic", describeProducers("nope", 0))
 	w.txn(t, "producers, illegal topic", describeProducers("a/b", 0))
+	w.hostileMarkers(t)
+}
+
+// marker is one marker of a request of several.
+type marker struct {
+	producerID int64
+	epoch      int16
+	topic      string
+	partitions []int32
+}
+
+func writeMarkers(version int16, markers ...marker) request {
+	return func(*side) kmsg.Request {
+		req := kmsg.NewPtrWriteTxnMarkersRequest()
+		req.SetVersion(version)
+		for _, m := range markers {
+			req.Markers = append(req.Markers, kmsg.WriteTxnMarkersRequestMarker{ProducerID: m.producerID,
+				ProducerEpoch: m.epoch, Committed: true, CoordinatorEpoch: 9,
+				Topics: []kmsg.WriteTxnMarkersRequestMarkerTopic{{Topic: m.topic, Partitions: m.partitions}}})
+		}
+		return req
+	}
+}
+
+// hostileMarkers are such as no coordinator sends.
+func (w *txnWorld) hostileMarkers(t *testing.T) {
+	w.create(t, "hostile", 3)
+	all := []int32{0, 1, 2}
+	for v := int16(1); v <= 2; v++ {
+		good := marker{70_000, 3, "hostile", []int32{0}}
+		for name, markers := range map[string][]marker{
+			"good":                      {good},
+			"no producer":               {{-1, 3, "hostile", all}},
+			"no epoch":                  {{70_001, -1, "hostile", all}},
+			"neither":                   {{-1, -1, "hostile", all}},
+			"negative producer":         {{-2, 3, "hostile", all}},
+			"negative epoch":            {{70_002, -2, "hostile", all}},
+			"no epoch, elsewhere":       {{70_003, -1, "hostile", []int32{7}}},
+			"no epoch, offsets":         {{70_004, -1, "__consumer_offsets", []int32{0}}},
+			"no producer, offsets":      {{-1, 1, "__consumer_offsets", []int32{0}}},
+			"negative epoch, offsets":   {{70_005, -2, "__consumer_offsets", []int32{0}}},
+			"good, then no epoch":       {good, {70_006, -1, "hostile", all}},
+			"no epoch, then good":       {{70_006, -1, "hostile", all}, good},
+			"partly unknown, no epoch":  {{70_007, -1, "hostile", []int32{0, 8}}},
+			"one producer, two markers": {{70_008, 1, "hostile", []int32{0}}, {70_008, 2, "hostile", []int32{1, 9}}},
+			"unknown, then good":        {{70_009, 1, "hostile", []int32{9}}, good},
+			"partition twice":           {{70_010, 1, "hostile", []int32{1, 1}}},
+		} {
+			w.same(t, name, writeMarkers(v, markers...), byMarker)
+		}
+	}
+	w.txn(t, "producers, after hostile markers", describeProducers("hostile", all...), byProducer)
+}
+
+// byMarker orders the markers of an answer by producer, and their partitions: Kafka's order is a hash table's.
+func byMarker(s *side, tree any) any {
+	m, _ := tree.(map[string]any)
+	markers, _ := m["Markers"].([]any)
+	text := func(one any) string {
+		b, err := json.Marshal(one)
+		if err != nil {
+			panic(err) // it was decoded from JSON
+		}
+		return string(b)
+	}
+	order := func(list []any) {
+		slices.SortFunc(list, func(a, b any) int { return strings.Compare(text(a), text(b)) })
+	}
+	for _, one := range markers {
+		topics, _ := one.(map[string]any)["Topics"].([]any)
+		for _, topic := range topics {
+			partitions, _ := topic.(map[string]any)["Partitions"].([]any)
+			order(partitions)
+		}
+	}
+	order(markers)
+	return tree
 }
 
 func listTxns(version int16, edit func(*kmsg.ListTransactionsRequest)) request {
