@@ -17,15 +17,18 @@ import (
 // its end costs the changed pages only. Folders cannot be renamed, and a lock is granted when base has it free,
 // without taking it there.
 //
-// It is for tools that read a directory which must not be touched with code that would mend it on the way.
-func Overlay(base FS) FS { return &overlay{base: base, nodes: make(map[string]*overlayNode)} }
+// It is for programs that read a directory which must not be touched with code that would mend it on the way.
+func Overlay(base FS) FS { return &overlay{base: base, folders: make(map[string]overlayFolder)} }
 
 type overlay struct {
 	base FS
 
-	mu    sync.Mutex
-	nodes map[string]*overlayNode // of the names that changed; nil: removed
+	mu      sync.Mutex
+	folders map[string]overlayFolder // by path
 }
+
+// overlayFolder has the names in a folder that changed; nil: removed.
+type overlayFolder map[string]*overlayNode
 
 // overlayPage is the unit in which changed bytes are kept.
 const overlayPage = 4096
@@ -44,14 +47,26 @@ type overlayNode struct {
 func (o *overlay) lookup(name string) (n *overlayNode, changed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	n, changed = o.nodes[filepath.Clean(name)]
+	return o.node(name)
+}
+
+// node is lookup with mu held.
+func (o *overlay) node(name string) (n *overlayNode, changed bool) {
+	name = filepath.Clean(name)
+	n, changed = o.folders[filepath.Dir(name)][filepath.Base(name)]
 	return n, changed
 }
 
 func (o *overlay) set(name string, n *overlayNode) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.nodes[filepath.Clean(name)] = n
+	name = filepath.Clean(name)
+	folder := o.folders[filepath.Dir(name)]
+	if folder == nil {
+		folder = make(overlayFolder)
+		o.folders[filepath.Dir(name)] = folder
+	}
+	folder[filepath.Base(name)] = n
 }
 
 func notExist(op, name string) error { return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist} }
@@ -117,16 +132,16 @@ func (o *overlay) ReadDir(name string) ([]fs.DirEntry, error) {
 	folder := filepath.Clean(name)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if own := o.nodes[folder]; err != nil && (own == nil || !own.dir) {
+	if own, _ := o.node(folder); err != nil && (own == nil || !own.dir) {
 		return nil, err
 	}
 	listed = slices.DeleteFunc(slices.Clone(listed), func(e fs.DirEntry) bool {
-		_, changed := o.nodes[filepath.Join(folder, e.Name())]
+		_, changed := o.folders[folder][e.Name()]
 		return changed
 	})
-	for path, n := range o.nodes {
-		if n != nil && filepath.Dir(path) == folder {
-			listed = append(listed, fs.FileInfoToDirEntry(n.info(filepath.Base(path))))
+	for base, n := range o.folders[folder] {
+		if n != nil && base != "." {
+			listed = append(listed, fs.FileInfoToDirEntry(n.info(base)))
 		}
 	}
 	slices.SortFunc(listed, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })

@@ -25,8 +25,17 @@ func (f *overlayFile) Close() error {
 // Stat describes the file.
 func (f *overlayFile) Stat() (fs.FileInfo, error) { return f.node.info(filepath.Base(f.name)), nil }
 
-// Fd is none: the descriptor of base would show other bytes.
-func (f *overlayFile) Fd() (uintptr, bool) { return 0, false }
+// Fd is that of base while no byte was changed: who reads at most Stat's size through it sees the right ones, also of
+// what is added later. There is none after a change.
+func (f *overlayFile) Fd() (uintptr, bool) {
+	n := f.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if f.base == nil || len(n.pages) > 0 || n.size > n.baseBytes {
+		return 0, false
+	}
+	return f.base.Fd()
+}
 
 // Sync does nothing.
 func (f *overlayFile) Sync() error { return nil }
@@ -44,7 +53,11 @@ func (f *overlayFile) ReadAt(p []byte, off int64) (int, error) {
 		p, end = p[:rest], io.EOF
 	}
 	if len(n.pages) == 0 {
-		if err := f.readBase(p, off); err != nil {
+		baseBytes := n.baseBytes
+		n.mu.Unlock() // a slow disk holds up nobody
+		err := f.readBase(p, off, baseBytes)
+		n.mu.Lock()
+		if err != nil {
 			return 0, err
 		}
 		return len(p), end
@@ -55,7 +68,7 @@ func (f *overlayFile) ReadAt(p []byte, off int64) (int, error) {
 		part := p[done:min(len(p), done+overlayPage-in)]
 		if page := n.pages[number]; page != nil {
 			copy(part, page[in:])
-		} else if err := f.readBase(part, at); err != nil {
+		} else if err := f.readBase(part, at, n.baseBytes); err != nil {
 			return done, err
 		}
 		done += len(part)
@@ -63,9 +76,9 @@ func (f *overlayFile) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), end
 }
 
-// readBase reads what shows through, zeros behind it. The caller holds the node's lock.
-func (f *overlayFile) readBase(p []byte, off int64) error {
-	visible := min(max(f.node.baseBytes-off, 0), int64(len(p)))
+// readBase reads the bytes of base, baseBytes of which show through, and zeros behind them.
+func (f *overlayFile) readBase(p []byte, off, baseBytes int64) error {
+	visible := min(max(baseBytes-off, 0), int64(len(p)))
 	clear(p[visible:])
 	if visible == 0 || f.base == nil {
 		clear(p)
@@ -96,7 +109,7 @@ func (f *overlayFile) WriteAt(p []byte, off int64) (int, error) {
 		page := n.pages[number]
 		if page == nil {
 			page = make([]byte, overlayPage)
-			if err := f.readBase(page, number*overlayPage); err != nil {
+			if err := f.readBase(page, number*overlayPage, n.baseBytes); err != nil {
 				return done, err
 			}
 			n.pages[number] = page

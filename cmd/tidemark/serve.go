@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -37,36 +38,58 @@ ready without a separate format step; one that another process holds is refused.
 Configuration is Kafka's: the keys of a server.properties file are honoured, unknown
 ones are named in a warning. --set wins over --data and --listen, these over --config.
 
+With --read-only the DIRs (without any, those of --data or log.dirs) are only read:
+log directories, folders that hold partitions' folders, or partitions' folders, of a
+copy, a snapshot or a mounted disk, with or without metadata. All clients can read and
+look up by time; whatever would change something is refused as not authorized, commits
+of offsets too. What must be mended to be read is mended in memory.
+
 Tidemark's own keys:
   tidemark.admin.listener   HOST:PORT of /metrics, /ready and /live (empty: none)
   tidemark.api.versions     wide (old clients too) or kafka (as Kafka 4.3.1)
   tidemark.lookup.slow.ms   log look-ups by time that take this long (-1: never)
   tidemark.memory.bytes     memory for requests and caches
   tidemark.open.files       open log and index files at most
+  tidemark.scrub.interval.ms, tidemark.scrub.bytes.per.second
+                            how often and how fast all segments are read and checked
 
 Exit status: 0 after a stop in good order, 1 on an error.`
 
 const serveExample = `  tidemark serve
   tidemark serve --data /var/lib/kafka --listen 0.0.0.0:9092
-  tidemark serve --config server.properties --set num.partitions=3`
+  tidemark serve --config server.properties --set num.partitions=3
+  tidemark serve --read-only /mnt/snapshot/kafka-logs
+  tidemark serve --read-only /tmp/orders-0 /tmp/orders-1 --listen 127.0.0.1:9192`
 
 // serveOptions are the options of serve.
 type serveOptions struct {
 	config, data, listen, level string
 	set                         []string
+	readOnly, acceptStrays      bool
+	dirs                        []string // with readOnly
 }
 
 func serveCommand(env *cli.Env) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Start the broker", Long: serveHelp, Example: serveExample, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), env, o) },
+		Use: "serve [--read-only DIR...]", Short: "Start the broker", Long: serveHelp, Example: serveExample,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && !o.readOnly {
+				return fmt.Errorf("unexpected %q: directories are given with --data, or with --read-only", args[0])
+			}
+			o.dirs = args
+			return serve(cmd.Context(), env, o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.config, "config", "", "server.properties `file` to start from")
 	f.StringVar(&o.data, "data", "", "log `directory` (log.dirs); several with commas (default "+defaultData+")")
 	f.StringVar(&o.listen, "listen", "", "`HOST:PORT` to listen on (default "+defaultListen+")")
 	f.StringArrayVar(&o.set, "set", nil, "set a config, as in `key=value`; may be repeated")
+	f.BoolVar(&o.readOnly, "read-only", false, "serve the DIRs without changing anything in them")
+	f.BoolVar(&o.acceptStrays, "accept-strays", false,
+		"in the first start on a directory that Kafka used: let folders of partitions that its metadata does not know be "+
+			"renamed -stray")
 	f.StringVar(&o.level, "log-level", "info", "what is logged to stderr: debug, info, warn or error")
 	return cmd
 }
@@ -121,10 +144,16 @@ func serve(ctx context.Context, env *cli.Env, o serveOptions) error {
 
 	starting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b, err := startUnlessSignalled(starting, cancel, signals, broker.Options{Properties: props, Logger: logger,
-		Version: versionText(buildInfo())})
+	options := broker.Options{Properties: props, Logger: logger, Version: versionText(buildInfo()),
+		AcceptStrays: o.acceptStrays}
+	if o.readOnly {
+		if options.ReadOnly = o.dirs; len(o.dirs) == 0 {
+			options.ReadOnly = broker.LogDirs(props)
+		}
+	}
+	b, err := startUnlessSignalled(starting, cancel, signals, options)
 	if err != nil {
-		return explainStart(err)
+		return explainStart(err, o.readOnly, broker.LogDirs(props))
 	}
 	_, _ = fmt.Fprintf(env.Stdout, "tidemark is ready on %s\n", strings.Join(b.Addresses(), ", "))
 	<-signals
@@ -162,9 +191,13 @@ func stopBroker(ctx context.Context, b *broker.Broker, signals <-chan os.Signal)
 }
 
 // explainStart adds to an error of the start what to do about it.
-func explainStart(err error) error {
+func explainStart(err error, readOnly bool, dirs []string) error {
 	var locked *vfs.LockedError
 	switch {
+	case errors.As(err, &locked) && readOnly:
+		return fmt.Errorf("%w\nanother broker runs on this directory (process %d): stop it, or serve a copy", err, locked.PID)
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission) && !readOnly:
+		return fmt.Errorf("%w\nto read it without writing: %s", err, broker.ReadOnlyCommand(dirs))
 	case errors.As(err, &locked) && locked.PID != 0:
 		return fmt.Errorf("%w\nanother broker runs on this directory (process %d): stop it, or give another --data",
 			err, locked.PID)

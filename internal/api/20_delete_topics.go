@@ -41,6 +41,9 @@ func (a *API) deleteTopics(c *call, request *kmsg.DeleteTopicsRequest) kmsg.Resp
 			remove.IDs = append(remove.IDs, metadata.UUID(t.TopicID))
 		}
 	}
+	if len(remove.Names)+len(remove.IDs) == 0 {
+		return response
+	}
 	result, err := quorum.Ask[controller.DeleteTopicsResult](c.ctx, a.Metadata, remove,
 		c.caller.Principal)
 	if err != nil {

@@ -114,8 +114,8 @@ func (a *API) Handle(ctx context.Context, r *protocol.Request, reply func(protoc
 	}
 	software := r.Conn.Software()
 	c := &call{ctx: ctx, request: r, reply: reply, caller: auth.Context{
-		Principal: auth.Principal(r.Conn.Principal()), Listener: r.Conn.Listener, Client: r.Conn.Remote,
-		SoftwareName: software.Name, SoftwareVersion: software.Version}}
+		Principal: auth.Principal(r.Conn.Principal()), APIKey: r.Header.Key, Listener: r.Conn.Listener,
+		Client: r.Conn.Remote, SoftwareName: software.Name, SoftwareVersion: software.Version}}
 	if r.Header.ClientID != nil {
 		c.caller.ClientID = *r.Header.ClientID
 	}

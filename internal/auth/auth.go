@@ -69,6 +69,7 @@ func TransactionalID(id string) Resource { return Resource{TransactionalIDType, 
 // Context is what is known of the sender of a request.
 type Context struct {
 	Principal       Principal
+	APIKey          int16          // of the request
 	Listener        string         // name of the listener, upper case
 	Client          netip.AddrPort // address of the sender
 	ClientID        string         // of the request; "" when null

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"tidemark/internal/controller"
@@ -17,18 +18,50 @@ import (
 	"tidemark/vfs"
 )
 
-// RefusedError is a data directory that this program must not lead: it belongs to more than this node. Nothing was
-// written to it.
-type RefusedError struct{ Reason string }
+// RefusedError is a data directory that this program must not lead: it belongs to more than this node, or holds what
+// this program does not know. Nothing was written to it.
+type RefusedError struct {
+	Reason string
+	Dirs   []string // the log directories that can be read together
+	Cause  error    // nil when Reason is all there is
+}
+
+// Unwrap is the cause.
+func (e *RefusedError) Unwrap() error { return e.Cause }
 
 // Error says why, and what can be done instead.
 func (e *RefusedError) Error() string {
-	return "this directory is not this node's alone to lead, nothing was changed: " + e.Reason +
-		"\nto look into it without changing anything: tidemark log ls DIR, tidemark log verify DIR"
+	return "this program must not lead this directory, nothing was changed: " + e.Reason +
+		"\nto read what is in it without changing anything: " + ReadOnlyCommand(e.Dirs)
 }
 
-func refuse(format string, args ...any) error {
-	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
+// ReadOnlyCommand is the command line that serves directories without changing them.
+func ReadOnlyCommand(dirs []string) string {
+	command := "tidemark serve --read-only"
+	for _, dir := range dirs {
+		command += " " + shellWord(dir)
+	}
+	return command
+}
+
+// shellWord writes a word so that a shell takes it as it is.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+,:@%=", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 && s[0] != '-' {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func (b *Broker) refuse(format string, args ...any) error {
+	cause := fmt.Errorf(format, args...)
+	e := &RefusedError{Reason: cause.Error(), Cause: errors.Unwrap(cause)}
+	for _, d := range b.dirs.Directories() {
+		e.Dirs = append(e.Dirs, d.Path)
+	}
+	return e
 }
 
 // prove shows, before the first byte is written, that the directories are this node's to lead: the metadata log, if
@@ -36,7 +69,7 @@ func refuse(format string, args ...any) error {
 // over a file system that keeps changes in memory.
 func (b *Broker) prove(context.Context) error {
 	if !slices.Contains(b.config().ProcessRoles, "controller") {
-		return refuse("process.roles is %v: a broker without the controller role is part of a larger cluster",
+		return b.refuse("process.roles is %v: a broker without the controller role is part of a larger cluster",
 			b.config().ProcessRoles)
 	}
 	if err := b.checkNodeID(); err != nil {
@@ -54,7 +87,7 @@ func (b *Broker) prove(context.Context) error {
 		return err
 	}
 	if _, found := b.dirs.Identity(); !found {
-		return refuse("%s has a metadata log but no meta.properties that says whose it is", home.Path)
+		return b.refuse("%s has a metadata log but no meta.properties that says whose it is", home.Path)
 	}
 	image, err := b.previewMetadata(home)
 	if err != nil {
@@ -67,7 +100,7 @@ func (b *Broker) prove(context.Context) error {
 func (b *Broker) checkNodeID() error {
 	node := b.config().NodeID
 	if m, found := b.dirs.Identity(); found && m.NodeID != node {
-		return refuse("configured node.id %d does not match node.id %d in meta.properties: if you moved your data, "+
+		return b.refuse("configured node.id %d does not match node.id %d in meta.properties: if you moved your data, "+
 			"make sure your configured node.id matches", node, m.NodeID)
 	}
 	return nil
@@ -79,7 +112,7 @@ func (b *Broker) proveEmpty(home logdir.Directory) error {
 	if err != nil || found == "" {
 		return err
 	}
-	return refuse("%s is a partition, but %s has no %s: starting would make a new, empty cluster beside it; put the "+
+	return b.refuse("%s is a partition, but %s has no %s: starting would make a new, empty cluster beside it; put the "+
 		"log directory that holds the metadata log into log.dirs", found, home.Path, logdir.MetadataFolder)
 }
 
@@ -92,11 +125,8 @@ func (b *Broker) previewMetadata(home logdir.Directory) (*metadata.Image, error)
 	o.FS, o.Files, o.Pages, o.Logger = vfs.Overlay(b.opts.FS), nil, nil, nil
 	o.Background, o.After, o.Metrics = nil, nil, nil
 	q, err := quorum.Open(o)
-	if errors.Is(err, quorum.ErrNotSoleVoter) {
-		return nil, refuse("%v", err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, b.refuse("%w", err)
 	}
 	return q.Image(), q.Close()
 }
@@ -106,7 +136,7 @@ func (b *Broker) proveAlone(image *metadata.Image) error {
 	node := b.config().NodeID
 	for c := range image.Controllers() {
 		if c.ID != node {
-			return refuse("the metadata knows another controller, node %d", c.ID)
+			return b.refuse("the metadata knows another controller, node %d", c.ID)
 		}
 	}
 	own := map[metadata.UUID]bool{}
@@ -116,7 +146,7 @@ func (b *Broker) proveAlone(image *metadata.Image) error {
 	if last := image.Broker(node); last != nil {
 		for _, dir := range last.LogDirs {
 			if !own[dir] {
-				return refuse("the node had a log directory with id %s that is not among those given: give all of "+
+				return b.refuse("the node had a log directory with id %s that is not among those given: give all of "+
 					"log.dirs", dir)
 			}
 		}
@@ -124,7 +154,7 @@ func (b *Broker) proveAlone(image *metadata.Image) error {
 	for topic := range image.Topics() {
 		for id, p := range topic.Partitions() {
 			if !slices.Equal(p.Replicas, []int32{node}) {
-				return refuse("partition %s-%d has replicas %v, this is node %d", topic.Name, id, p.Replicas, node)
+				return b.refuse("partition %s-%d has replicas %v, this is node %d", topic.Name, id, p.Replicas, node)
 			}
 		}
 	}

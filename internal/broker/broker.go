@@ -16,7 +16,6 @@ import (
 	"tidemark/internal/coordinator"
 	"tidemark/internal/index"
 	"tidemark/internal/logdir"
-	"tidemark/internal/quorum"
 	"tidemark/internal/replica"
 	"tidemark/internal/server"
 	"tidemark/vfs"
@@ -31,6 +30,12 @@ type Options struct {
 	FS         vfs.FS       // nil: the operating system's
 	// Version is told on the admin port.
 	Version string
+	// ReadOnly are log directories, folders of partitions' folders, or partitions' folders to serve without changing
+	// anything on disk, metadata and log.dirs left alone. nil: log.dirs are led, as brokers do.
+	ReadOnly []string
+	// AcceptStrays allows folders that the metadata does not know to be renamed -stray in the first start on a
+	// directory that another program has led.
+	AcceptStrays bool
 }
 
 // Broker is a running broker.
@@ -45,7 +50,8 @@ type Broker struct {
 	pages     *index.Cache
 	logs      commitlog.Metrics
 	dirs      *logdir.Set
-	quorum    *quorum.Quorum
+	quorum    cluster
+	found     *foundPartitions // with Options.ReadOnly
 	replicas  *replica.Manager
 
 	producerIDs  *coordinator.ProducerIDs
@@ -77,8 +83,7 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 		o.FS = vfs.OS()
 	}
 	b := &Broker{opts: o, log: o.Logger, started: time.Now(), epoch: -1}
-	for _, step := range []func(context.Context) error{b.configure, b.openDirectories, b.prove, b.identify, b.openMetadata,
-		b.makeCoordinators, b.makeReplicas, b.startAdmin, b.loadPartitions, b.listen, b.register, b.serve} {
+	for _, step := range b.steps() {
 		err := ctx.Err()
 		if err == nil {
 			err = step(ctx)
@@ -92,6 +97,16 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 	b.log.Info("ready", "listeners", b.Addresses(), "node", b.config().NodeID, "cluster", b.clusterID(),
 		"partitions", len(b.replicas.Partitions()), "took", time.Since(b.started).Round(time.Millisecond))
 	return b, nil
+}
+
+// steps are what a start does, in order.
+func (b *Broker) steps() []func(context.Context) error {
+	if b.readOnly() {
+		return []func(context.Context) error{b.findPartitions, b.configure, b.openReadOnly, b.startAdmin, b.loadReadOnly,
+			b.listen, b.freeze, b.makeCoordinators, b.makeReplicas, b.leadReadOnly, b.serve}
+	}
+	return []func(context.Context) error{b.configure, b.openDirectories, b.prove, b.identify, b.openMetadata,
+		b.makeCoordinators, b.makeReplicas, b.startAdmin, b.loadPartitions, b.listen, b.register, b.serve}
 }
 
 func (b *Broker) config() *config.Broker { return b.node.Load().Broker() }
@@ -169,7 +184,7 @@ func (b *Broker) stop(ctx context.Context, clean bool) error {
 	if b.scheduler != nil {
 		b.scheduler.stop()
 	}
-	if clean && b.replicas != nil {
+	if clean && b.replicas != nil && !b.readOnly() {
 		b.replicas.CheckpointHighWatermarks()
 	}
 	if b.quorum != nil {

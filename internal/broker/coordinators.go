@@ -40,6 +40,8 @@ const transactionVersionFeature = "transaction.version"
 
 // leadership tells the coordinators of the partitions that this broker begins or ceases to lead.
 func (b *Broker) leadership(p *replica.Partition, leaderEpoch int32, leads bool) {
-	b.transactions.Leadership(p, leaderEpoch, leads)
+	if !b.readOnly() { // it would end transactions that were left open
+		b.transactions.Leadership(p, leaderEpoch, leads)
+	}
 	b.groups.Leadership(p, leaderEpoch, leads)
 }

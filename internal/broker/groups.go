@@ -20,7 +20,7 @@ func (b *Broker) makeGroups(c *config.Broker) {
 		Machine: group.Options{Config: b.groupConfig, ConsumerConfig: b.consumerConfig, NewID: randomUUID,
 			NewShortID: func() string { return metadata.UUID(newID()).String() }},
 		Image: b.quorum.Image, Clock: time.Now, Timer: replica.RealTimer, Logger: b.log,
-		ExpireEvery: c.Groups.OffsetsRetentionCheck, WriteTimeout: c.Groups.OffsetsCommitTimeout,
+		ExpireEvery: b.expireGroupsEvery(c), WriteTimeout: c.Groups.OffsetsCommitTimeout,
 		LoadBytes: int(c.Groups.OffsetsLoadBufferSizeBytes),
 	})
 	b.markers.Offsets = b.groups.EndTransaction
@@ -29,6 +29,14 @@ func (b *Broker) makeGroups(c *config.Broker) {
 		b.log.Warn("assignors of consumer groups other than uniform and range cannot be used", "configured", configured,
 			"offered", offered)
 	}
+}
+
+// expireGroupsEvery is how often committed offsets that are too old are removed; never where nothing is to change.
+func (b *Broker) expireGroupsEvery(c *config.Broker) time.Duration {
+	if b.readOnly() {
+		return 100 * 365 * 24 * time.Hour
+	}
+	return c.Groups.OffsetsRetentionCheck
 }
 
 // groupConfig is what is set for groups now.

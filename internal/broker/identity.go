@@ -24,24 +24,32 @@ const firstNodeID = 1
 func (b *Broker) fillProperties() (map[string]string, error) {
 	props := maps.Clone(b.opts.Properties)
 	config.FillStandalone(props)
+	if b.readOnly() {
+		b.readOnlyProperties(props)
+		config.FillStandalone(props)
+		return props, nil
+	}
 	if props["node.id"] != "" || props["broker.id"] != "" {
 		return props, nil
 	}
 	props["node.id"] = strconv.Itoa(firstNodeID)
-	for _, dir := range logDirs(props) {
-		m, err := checkpoint.ReadMetaProperties(b.opts.FS, filepath.Join(dir, checkpoint.MetaPropertiesFile))
+	for _, dir := range LogDirs(props) {
+		m, err := checkpoint.ReadAnyMetaProperties(b.opts.FS, filepath.Join(dir, checkpoint.MetaPropertiesFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read identity of log directory %s: %w", dir, err)
 		}
-		props["node.id"] = strconv.Itoa(int(m.NodeID))
+		if m.NodeID >= 0 {
+			props["node.id"] = strconv.Itoa(int(m.NodeID))
+		}
 	}
 	return props, nil
 }
 
-func logDirs(props map[string]string) []string {
+// LogDirs are the log directories that properties name.
+func LogDirs(props map[string]string) []string {
 	list := props["log.dirs"]
 	if list == "" {
 		list = props["log.dir"]
@@ -74,6 +82,9 @@ func (b *Broker) identify(context.Context) error {
 }
 
 func (b *Broker) clusterID() string {
+	if b.readOnly() {
+		return b.found.cluster
+	}
 	m, _ := b.dirs.Identity()
 	return m.ClusterID
 }

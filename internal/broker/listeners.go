@@ -13,7 +13,6 @@ import (
 	"math/rand/v2"
 
 	"tidemark/internal/api"
-	"tidemark/internal/auth"
 	"tidemark/internal/config"
 	"tidemark/internal/metadata"
 	"tidemark/internal/protocol"
@@ -94,7 +93,7 @@ func (b *Broker) serve(context.Context) error {
 	}
 	b.api = api.New(api.Options{NodeID: c.NodeID, ClusterID: b.clusterID(), Profile: profile, Metadata: b.quorum,
 		Replicas: b.replicas, Dirs: b.dirs, Quorum: b.quorumState, LookupHost: lookupHost, Node: b.node.Load,
-		Authorizer: auth.AllowAll{}, Clock: time.Now, Rand: rand.Uint64,
+		Authorizer: b.authorizer(), Clock: time.Now, Rand: rand.Uint64,
 		Logger: b.log, Metrics: b.metrics.api(), Features: b.features, ConsumerGroups: b.consumerGroups,
 		SlowLookup:    max(0, c.LookupSlow),
 		NewProducerID: b.producerIDs.New, Transactions: b.transactions, Markers: b.markers,

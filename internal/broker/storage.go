@@ -27,6 +27,10 @@ func (b *Broker) openDirectories(context.Context) error {
 		Scheduler: b.scheduler, Logger: b.log, Files: b.files, Pages: b.pages, Metrics: &b.logs, Memory: newDecompression(c),
 		Offline: b.directoryFailed,
 	})
+	var foreign *logdir.IdentityError
+	if errors.As(err, &foreign) {
+		return &RefusedError{Reason: foreign.Error(), Dirs: foreign.Together, Cause: err}
+	}
 	if err != nil {
 		return err
 	}
@@ -70,12 +74,13 @@ func (b *Broker) openMetadata(context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.quorum, err = quorum.Open(options)
+	q, err := quorum.Open(options)
 	if err != nil {
 		return err
 	}
+	b.quorum = q
 	b.scheduler.Every(snapshotCheck, snapshotCheck, func() {
-		if _, _, err := b.quorum.MaybeSnapshot(); err != nil && !quorum.IsFailure(err) {
+		if _, _, err := q.MaybeSnapshot(); err != nil && !quorum.IsFailure(err) {
 			b.log.Error("snapshot of the metadata", "error", err)
 		}
 	})

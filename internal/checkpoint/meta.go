@@ -32,9 +32,35 @@ func ReadMetaProperties(fsys vfs.FS, name string) (MetaProperties, error) {
 	return m, nil
 }
 
-func parseMetaProperties(data []byte) (m MetaProperties, err error) {
+// ReadAnyMetaProperties reads of a meta.properties of any version what is in it, that of a broker in ZooKeeper mode
+// included; NodeID is -1 where there is none. Errors as [ReadMetaProperties].
+func ReadAnyMetaProperties(fsys vfs.FS, name string) (MetaProperties, error) {
+	m := MetaProperties{NodeID: -1}
+	data, err := vfs.ReadFile(fsys, name)
+	if err != nil {
+		return m, fmt.Errorf("read meta properties: %w", err)
+	}
+	p, err := loadProperties(data)
+	if err != nil {
+		return m, &MalformedError{File: name, Reason: err.Error()}
+	}
+	m.ClusterID = p.GetString("cluster.id", "")
+	for _, key := range []string{"node.id", "broker.id"} {
+		if id, err := parseInt(p.GetString(key, ""), 32); err == nil && id >= 0 {
+			m.NodeID = int32(id)
+			break
+		}
+	}
+	return m, nil
+}
+
+func loadProperties(data []byte) (*properties.Properties, error) {
 	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
-	p, err := loader.LoadBytes(data)
+	return loader.LoadBytes(data)
+}
+
+func parseMetaProperties(data []byte) (m MetaProperties, err error) {
+	p, err := loadProperties(data)
 	if err != nil {
 		return m, err
 	}

@@ -21,7 +21,7 @@ func (s *Set) Close(brokerEpoch int64) error {
 		return nil
 	}
 	s.closed = true
-	loaded := s.loaded
+	loaded := s.loaded && s.opts.ReadOnly == nil
 	s.mu.Unlock()
 
 	var errs []error

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 
 	"tidemark/internal/checkpoint"
@@ -30,8 +31,20 @@ type directory struct {
 	highWatermarks checkpoint.Offsets
 }
 
-func openDirectory(fsys vfs.FS, path string) (*directory, error) {
+// makeDirectory makes a log directory that is absent, so that a power loss does not take it, and what is durable in it,
+// away again.
+func makeDirectory(fsys vfs.FS, path string) error {
+	if _, err := fsys.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := fsys.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	return fsys.SyncDir(filepath.Dir(path))
+}
+
+func openDirectory(fsys vfs.FS, path string, readOnly bool) (*directory, error) {
+	if err := makeDirectory(fsys, path); err != nil {
 		return nil, fmt.Errorf("make log directory: %w", err)
 	}
 	lock, err := fsys.Lock(filepath.Join(path, lockFile))
@@ -43,7 +56,7 @@ func openDirectory(fsys vfs.FS, path string) (*directory, error) {
 	d := &directory{fs: fsys, path: path, lock: lock}
 	d.meta, err = checkpoint.ReadMetaProperties(fsys, d.file(checkpoint.MetaPropertiesFile))
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), err != nil && readOnly:
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("read identity of log directory %s: %w", path, err), d.unlock())
 	default:
@@ -77,4 +90,18 @@ func (d *directory) begin() (err error) {
 	}
 	d.highWatermarks, err = checkpoint.ReadOffsets(d.fs, d.file(checkpoint.HighWatermarkFile))
 	return err
+}
+
+// beginReadOnly is begin for a directory that is only read: what cannot be read of its small files is done without.
+func (d *directory) beginReadOnly(logger *slog.Logger) {
+	var err error
+	if d.clean, err = checkpoint.TakeCleanShutdown(d.fs, d.path); err != nil {
+		logger.Warn("clean marker cannot be read: logs are recovered in memory", "dir", d.path, "error", err)
+	}
+	for name, offsets := range map[string]*checkpoint.Offsets{checkpoint.RecoveryPointFile: &d.recoveryPoints,
+		checkpoint.LogStartOffsetFile: &d.startOffsets, checkpoint.HighWatermarkFile: &d.highWatermarks} {
+		if *offsets, err = checkpoint.ReadOffsets(d.fs, d.file(name)); err != nil {
+			logger.Warn("checkpoint cannot be read and counts for nothing", "error", err)
+		}
+	}
 }

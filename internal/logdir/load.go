@@ -109,6 +109,9 @@ func (s *Set) finishLoading(start time.Time, folders int) error {
 // list begins each directory and lists the folders of its partitions. Folders marked -delete are scheduled for
 // removal; those marked -stray and -future are left alone.
 func (s *Set) list() ([]found, error) {
+	if s.opts.ReadOnly != nil {
+		return s.listReadOnly(), nil
+	}
 	var folders []found
 	places := map[checkpoint.TopicPartition]string{}
 	for _, d := range s.dirs {
@@ -134,6 +137,17 @@ func (s *Set) list() ([]found, error) {
 		folders = append(folders, listed...)
 	}
 	return folders, nil
+}
+
+// listReadOnly is list for directories that are only read: the folders are given.
+func (s *Set) listReadOnly() (folders []found) {
+	for _, d := range s.dirs {
+		d.beginReadOnly(s.opts.Logger)
+		for _, f := range s.opts.ReadOnly[d.path] {
+			folders = append(folders, found{dir: d, folder: f.Name, tp: f.Partition})
+		}
+	}
+	return folders
 }
 
 func (s *Set) listDirectory(d *directory) ([]found, error) {
@@ -177,7 +191,7 @@ func (s *Set) loadFolder(ctx context.Context, f found, assign Assign) error {
 	path := filepath.Join(f.dir.path, f.folder)
 	id, err := checkpoint.ReadPartitionMetadata(s.opts.FS, filepath.Join(path, checkpoint.PartitionMetadataFile))
 	if err != nil && !isNotExist(err) {
-		s.fail(f.dir, fmt.Errorf("read topic id of %s: %w", path, err))
+		s.notLoaded(f, fmt.Errorf("read topic id of %s: %w", path, err))
 		return nil
 	}
 	a := assign(f.tp, id)
@@ -186,7 +200,7 @@ func (s *Set) loadFolder(ctx context.Context, f found, assign Assign) error {
 	}
 	log, err := commitlog.Open(s.logOptions(f, path, a))
 	if err != nil {
-		s.fail(f.dir, fmt.Errorf("load %s: %w", f.tp, err))
+		s.notLoaded(f, fmt.Errorf("load %s: %w", f.tp, err))
 		return nil
 	}
 	if !a.Assigned {
@@ -196,6 +210,16 @@ func (s *Set) loadFolder(ctx context.Context, f found, assign Assign) error {
 	s.logs[f.tp] = &entry{log: log, dir: f.dir}
 	s.mu.Unlock()
 	return nil
+}
+
+// notLoaded takes the directory of a folder that cannot be read offline; one that is only read goes on without it.
+func (s *Set) notLoaded(f found, err error) {
+	if s.opts.ReadOnly == nil {
+		s.fail(f.dir, err)
+		return
+	}
+	s.opts.Logger.Error("partition cannot be read and is left out", "partition", f.tp.String(), "dir", f.dir.path,
+		"error", err)
 }
 
 func (s *Set) logOptions(f found, path string, a Assignment) commitlog.Options {
@@ -244,12 +268,18 @@ func (s *Set) failed(d *directory) bool {
 
 // HighWatermark is the high watermark of a partition in the checkpoint read at loading; 0 when it has no line.
 func (s *Set) HighWatermark(tp checkpoint.TopicPartition) int64 {
+	hw, _ := s.CheckpointedHighWatermark(tp)
+	return hw
+}
+
+// CheckpointedHighWatermark is HighWatermark; known is false when the checkpoint has no line.
+func (s *Set) CheckpointedHighWatermark(tp checkpoint.TopicPartition) (hw int64, known bool) {
 	for _, d := range s.dirs {
-		if hw, ok := d.highWatermarks[tp]; ok {
-			return hw
+		if hw, known = d.highWatermarks[tp]; known {
+			return hw, true
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // CleanShutdown tells whether every directory had its clean marker when loading began, and the broker epoch in

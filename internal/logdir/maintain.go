@@ -21,6 +21,10 @@ func (s *Set) schedule() {
 		}
 	}
 	first := c.InitialTaskDelay
+	every(first, c.ScrubInterval, s.scrub)
+	if s.opts.ReadOnly != nil {
+		return
+	}
 	every(first, c.RetentionCheckInterval, s.retain)
 	every(first, c.FlushSchedulerInterval, s.flushDue)
 	every(first, c.RecoveryPointInterval, func() { s.eachOnline(s.checkpointRecoveryPoints) })

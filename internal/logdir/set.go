@@ -73,8 +73,19 @@ type Options struct {
 	Metrics   *commitlog.Metrics // nil: not counted
 	Memory    record.Memory      // that decompression takes its memory from; nil: not bounded together
 
+	// ReadOnly, when not nil, names what is loaded from each of Dirs, and all else is passed over. The directories need
+	// not belong to one node, what cannot be read of them is left out, there is no retention, and nothing is put in
+	// order at the end: FS must keep every change in memory.
+	ReadOnly map[string][]Folder
+
 	// Offline is told when the disk of a directory failed; the partitions are those that were in it.
 	Offline func(dir string, partitions []checkpoint.TopicPartition, err error)
+}
+
+// Folder is the folder of a partition in a log directory.
+type Folder struct {
+	Name      string
+	Partition checkpoint.TopicPartition
 }
 
 // Set is the log directories of one node.
@@ -120,8 +131,8 @@ func (e *OfflineError) Unwrap() error { return e.Cause }
 // Open locks the directories, making those that are absent, and reads their meta.properties. No log is opened and,
 // apart from folders and .lock files, nothing is written.
 //
-// Errors: one that wraps vfs.ErrLocked; *checkpoint.MalformedError; an error when two directories name different
-// clusters or nodes, or share a directory id.
+// Errors: one that wraps vfs.ErrLocked; *IdentityError when a meta.properties cannot be read (it wraps a
+// *checkpoint.MalformedError), when two directories name different clusters or nodes, or share a directory id.
 func Open(o Options) (*Set, error) {
 	if len(o.Dirs) == 0 {
 		return nil, errors.New("open log directories: none given")
@@ -135,16 +146,45 @@ func Open(o Options) (*Set, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("log directory %s: %w", path, err), s.unlock())
 		}
-		d, err := openDirectory(o.FS, path)
+		d, err := openDirectory(o.FS, path, o.ReadOnly != nil)
+		if errors.As(err, new(*checkpoint.MalformedError)) {
+			err = &IdentityError{Reason: err.Error(), Together: o.Dirs, Cause: err}
+		}
 		if err != nil {
 			return nil, errors.Join(err, s.unlock())
 		}
 		s.dirs = append(s.dirs, d)
 	}
+	if o.ReadOnly != nil {
+		return s, nil
+	}
 	if err := s.checkIdentities(); err != nil {
 		return nil, errors.Join(err, s.unlock())
 	}
 	return s, nil
+}
+
+// IdentityError is a log directory that does not say whose it is, or belongs to another node than the others.
+type IdentityError struct {
+	Reason   string
+	Together []string // the directories of the first cluster met, of which none is a copy
+	Cause    error    // may be nil
+}
+
+func (e *IdentityError) Error() string { return e.Reason }
+
+// Unwrap is the cause.
+func (e *IdentityError) Unwrap() error { return e.Cause }
+
+// foreign makes the error; directories of other clusters than the one given, and except, cannot be read together.
+func (s *Set) foreign(cluster, except, format string, args ...any) error {
+	e := &IdentityError{Reason: fmt.Sprintf(format, args...)}
+	for _, d := range s.dirs {
+		if (!d.formatted || d.meta.ClusterID == cluster) && d.path != except {
+			e.Together = append(e.Together, d.path)
+		}
+	}
+	return e
 }
 
 // checkIdentities proves that the directories belong to one node of one cluster.
@@ -159,13 +199,13 @@ func (s *Set) checkIdentities() error {
 			continue
 		}
 		if d.meta.ClusterID != first.ClusterID || d.meta.NodeID != first.NodeID {
-			return fmt.Errorf("log directory %s belongs to node %d of cluster %s, another of log.dirs to node %d of "+
-				"cluster %s: give the directories of one node", d.path, d.meta.NodeID, d.meta.ClusterID,
+			return s.foreign(first.ClusterID, "", "log directory %s belongs to node %d of cluster %s, another of log.dirs to "+
+				"node %d of cluster %s: give the directories of one node", d.path, d.meta.NodeID, d.meta.ClusterID,
 				first.NodeID, first.ClusterID)
 		}
 		if other, twice := ids[d.meta.DirectoryID]; twice {
-			return fmt.Errorf("log directories %s and %s have the same directory.id %s: one is a copy of the other",
-				other, d.path, checkpoint.FormatID(d.meta.DirectoryID))
+			return s.foreign(first.ClusterID, d.path, "log directories %s and %s have the same directory.id %s: one is a "+
+				"copy of the other", other, d.path, checkpoint.FormatID(d.meta.DirectoryID))
 		}
 		ids[d.meta.DirectoryID] = d.path
 	}

@@ -1,0 +1,346 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/checkpoint"
+	"tidemark/internal/metadata"
+	"tidemark/vfs"
+)
+
+// readOnlyDisk is the operating system's file system as a read-only mount has it; it notes what was tried all the same.
+type readOnlyDisk struct {
+	vfs.FS
+	mu    sync.Mutex
+	tried []string
+}
+
+func (d *readOnlyDisk) refuse(op, name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tried = append(d.tried, op+" "+name)
+	return &fs.PathError{Op: op, Path: name, Err: syscall.EROFS}
+}
+
+func (d *readOnlyDisk) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, error) {
+	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) != 0 {
+		return nil, d.refuse("open to write", name)
+	}
+	return d.FS.OpenFile(name, flag, perm)
+}
+func (d *readOnlyDisk) MkdirAll(name string, _ fs.FileMode) error    { return d.refuse("mkdir", name) }
+func (d *readOnlyDisk) Remove(name string) error                     { return d.refuse("remove", name) }
+func (d *readOnlyDisk) RemoveAll(name string) error                  { return d.refuse("remove", name) }
+func (d *readOnlyDisk) Rename(name, _ string) error                  { return d.refuse("rename", name) }
+func (d *readOnlyDisk) SyncDir(name string) error                    { return d.refuse("sync", name) }
+func (d *readOnlyDisk) Chtimes(name string, _ time.Time) error       { return d.refuse("chtimes", name) }
+func (d *readOnlyDisk) Lock(name string) (io.Closer, error)          { return nil, d.refuse("lock", name) }
+func (d *readOnlyDisk) Locked(name string) (*vfs.LockedError, error) { return vfs.Locked(d.FS, name) }
+
+// startReadOnly serves what is below the paths; at the end nothing may have been changed, or tried to be.
+func startReadOnly(t *testing.T, paths ...string) *Broker {
+	t.Helper()
+	before := treeHash(t, paths...)
+	disk := &readOnlyDisk{FS: vfs.OS()}
+	b, err := Start(t.Context(), Options{FS: disk, ReadOnly: paths, Properties: map[string]string{
+		"listeners": "PLAINTEXT://127.0.0.1:0", "tidemark.admin.listener": "", "log.initial.task.delay.ms": "0",
+		"group.initial.rebalance.delay.ms": "0",
+		"tidemark.scrub.interval.ms":       "1"}})
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	t.Cleanup(func() {
+		stopBroker(t, b)
+		if len(disk.tried) > 0 {
+			t.Errorf("changes were tried: %q", disk.tried)
+		}
+		if treeHash(t, paths...) != before {
+			t.Error("something was changed")
+		}
+	})
+	return b
+}
+
+// readAll consumes a topic in a group, as most programs do, until n records came.
+func readAll(t *testing.T, b *Broker, topic string, n int) []*kgo.Record {
+	t.Helper()
+	c := client(t, b, kgo.ConsumeTopics(topic), kgo.ConsumerGroup("reader-of-"+topic), kgo.DisableAutoCommit(),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	var all []*kgo.Record
+	for len(all) < n {
+		fetches := c.PollFetches(t.Context())
+		if err := fetches.Err0(); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fetches.Records()...)
+	}
+	return all
+}
+
+// writtenDirs makes log directories with a topic "a" of four partitions and n records in each, whose times are their
+// offsets plus 1000. End is how the broker ended.
+func writtenDirs(t *testing.T, n int, kill bool, names ...string) []string {
+	t.Helper()
+	base := t.TempDir()
+	dirs := make([]string, len(names))
+	for i, name := range names {
+		dirs[i] = filepath.Join(base, name)
+	}
+	b := startBroker(t, strings.Join(dirs, ","), map[string]string{"offsets.topic.num.partitions": "2",
+		"log.index.size.max.bytes": "4096"}) // small files
+	c := client(t, b, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if _, err := kadm.NewClient(c).CreateTopic(t.Context(), 4, 1, nil, "a"); err != nil {
+		t.Fatal(err)
+	}
+	var records []*kgo.Record
+	for p := range int32(4) {
+		for i := range n {
+			records = append(records, &kgo.Record{Topic: "a", Partition: p, Timestamp: time.UnixMilli(int64(1000 + i)),
+				Value: fmt.Appendf(nil, "%d-%d", p, i)})
+		}
+	}
+	if err := c.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	offsets := kadm.Offsets{}
+	offsets.Add(kadm.Offset{Topic: "a", Partition: 2, At: 5, LeaderEpoch: -1})
+	if err := kadm.NewClient(c).CommitAllOffsets(t.Context(), "g", offsets); err != nil {
+		t.Fatal(err)
+	}
+	if kill { // what SIGKILL leaves: a copy of the running broker's files
+		for i, dir := range dirs {
+			copied := dir + "-killed"
+			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			dirs[i] = copied
+		}
+	}
+	stopBroker(t, b)
+	return dirs
+}
+
+func checkRead(t *testing.T, b *Broker, topic string, n int) {
+	t.Helper()
+	values := map[string]bool{}
+	for _, r := range readAll(t, b, topic, n) {
+		values[string(r.Value)] = true
+	}
+	if len(values) != n {
+		t.Errorf("%d of %d records were read", len(values), n)
+	}
+	request := kmsg.NewListOffsetsRequest()
+	asked := kmsg.NewListOffsetsRequestTopic()
+	asked.Topic = topic
+	for p := range int32(4) {
+		one := kmsg.NewListOffsetsRequestTopicPartition()
+		one.Partition, one.Timestamp = p, 1003
+		asked.Partitions = append(asked.Partitions, one)
+	}
+	request.Topics = append(request.Topics, asked)
+	answer, err := request.RequestWith(t.Context(), client(t, b).Broker(int(b.config().NodeID)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := 0
+	for _, p := range answer.Topics[0].Partitions {
+		if p.ErrorCode == 0 && p.Offset != 3 {
+			t.Errorf("partition %d: the first record from 1003 on is %d", p.Partition, p.Offset)
+		} else if p.ErrorCode == 0 {
+			right++
+		}
+	}
+	if right != n/20 {
+		t.Errorf("%d of %d partitions were looked up", right, n/20)
+	}
+}
+
+func TestReadOnlyServesWholeDirectories(t *testing.T) {
+	for _, kill := range []bool{false, true} {
+		t.Run(fmt.Sprintf("killed %v", kill), func(t *testing.T) {
+			b := startReadOnly(t, writtenDirs(t, 20, kill, "d", "e")...)
+			checkRead(t, b, "a", 80)
+			offsets, err := kadm.NewClient(client(t, b)).FetchOffsets(t.Context(), "g")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o, ok := offsets.Lookup("a", 2); !ok || o.At != 5 {
+				t.Errorf("committed offset %+v, %v", o, ok)
+			}
+		})
+	}
+}
+
+// A partition's folder alone is enough: its id is made of its name, and gaps have no leader.
+func TestReadOnlyServesBareFolders(t *testing.T) {
+	from, to := writtenDirs(t, 20, false, "d")[0], t.TempDir()
+	for _, name := range []string{"a-1", "a-3"} {
+		if err := os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(from, name))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(to, name, checkpoint.PartitionMetadataFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(to, "lost+found"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var ids []kadm.TopicID
+	for _, paths := range [][]string{{to}, {filepath.Join(to, "a-3"), filepath.Join(to, "a-1")}} {
+		b := startReadOnly(t, paths...)
+		checkRead(t, b, "a", 40)
+		topics, err := kadm.NewClient(client(t, b)).ListTopics(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, topics["a"].ID)
+		var leaders []int32
+		for _, p := range topics["a"].Partitions.Sorted() {
+			leaders = append(leaders, p.Leader)
+		}
+		if !slices.Equal(leaders, []int32{-1, 1, -1, 1}) {
+			t.Errorf("leaders %v", leaders)
+		}
+	}
+	if ids[0] != ids[1] || ids[0] == (kadm.TopicID{}) {
+		t.Errorf("topic ids %v", ids)
+	}
+	b := startReadOnly(t, filepath.Join(to, "a-1"))
+	checkRead(t, b, "a", 20)
+}
+
+func TestReadOnlyRefusesChanges(t *testing.T) {
+	b := startReadOnly(t, writtenDirs(t, 3, false, "d")...)
+	c := client(t, b)
+	admin := kadm.NewClient(c)
+	want := func(what string, err, want error) {
+		t.Helper()
+		if !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", what, err, want)
+		}
+	}
+	err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "a", Value: []byte("x")}).FirstErr()
+	want("produce", err, kerr.ClusterAuthorizationFailed) // idempotent: the producer's id is refused
+	plain := client(t, b, kgo.DisableIdempotentWrite())
+	err = plain.ProduceSync(t.Context(), &kgo.Record{Topic: "a", Value: []byte("x")}).FirstErr()
+	want("produce without an id", err, kerr.TopicAuthorizationFailed)
+	_, err = admin.CreateTopic(t.Context(), 1, 1, nil, "new")
+	want("create a topic", err, kerr.TopicAuthorizationFailed)
+	deleted, err := admin.DeleteTopics(t.Context(), "a")
+	want("delete a topic", errors.Join(err, deleted["a"].Err), kerr.TopicAuthorizationFailed)
+	offsets := kadm.Offsets{}
+	offsets.Add(kadm.Offset{Topic: "a", At: 1, LeaderEpoch: -1})
+	want("commit", admin.CommitAllOffsets(t.Context(), "g", offsets), kerr.GroupAuthorizationFailed)
+	groups, err := admin.DeleteGroups(t.Context(), "g")
+	want("delete a group", errors.Join(err, groups["g"].Err), kerr.GroupAuthorizationFailed)
+	records, err := admin.DeleteRecords(t.Context(), kadm.Offsets{"a": {0: {Topic: "a", At: 1}}})
+	want("delete records", errors.Join(err, records["a"][0].Err), kerr.TopicAuthorizationFailed)
+	configs, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "retention.ms", Value: kadm.StringPtr("1")}}, "a")
+	want("alter configs", errors.Join(err, configs[0].Err), kerr.TopicAuthorizationFailed)
+	more, err := admin.CreatePartitions(t.Context(), 1, "a")
+	want("create partitions", errors.Join(err, more["a"].Err), kerr.TopicAuthorizationFailed)
+	id := kmsg.NewInitProducerIDRequest()
+	id.TransactionalID = kmsg.StringPtr("t")
+	answer, err := id.RequestWith(t.Context(), c.Broker(int(b.config().NodeID)))
+	want("transactional id", errors.Join(err, kerr.ErrorForCode(answer.ErrorCode)), kerr.TransactionalIDAuthorizationFailed)
+	topics, err := admin.ListTopics(t.Context(), "unknown")
+	want("unknown topic", errors.Join(err, topics["unknown"].Err), kerr.UnknownTopicOrPartition)
+}
+
+func TestReadOnlyRefusesConflicts(t *testing.T) {
+	first, second := writtenDirs(t, 20, false, "d")[0], writtenDirs(t, 20, false, "d")[0]
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(copied, os.DirFS(first)); err != nil {
+		t.Fatal(err)
+	}
+	odd := t.TempDir()
+	rename := func(from, to string) string {
+		to = filepath.Join(odd, to)
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+		return to
+	}
+	for name, c := range map[string]struct {
+		paths []string
+		want  string
+	}{
+		"twice":            {[]string{first, copied}, "-0 is both in"},
+		"two clusters":     {[]string{first, second}, "serve them one by one"},
+		"two topics":       {[]string{filepath.Join(first, "a-0"), rename(filepath.Join(second, "a-1"), "a-1")}, "two topics"},
+		"one topic twice":  {[]string{filepath.Join(first, "a-0"), rename(filepath.Join(first, "a-1"), "b-1")}, "have the same id"},
+		"not there":        {[]string{filepath.Join(odd, "no")}, "no such file"},
+		"nothing in it":    {[]string{rename(t.TempDir(), "empty")}, "neither a partition's folder nor a log directory"},
+		"no name":          {[]string{rename(filepath.Join(first, "a-0"), "a b")}, "no name of a topic"},
+		"a file":           {[]string{filepath.Join(first, "a-0", "00000000000000000000.log")}, "give the folder"},
+		"an unusable port": {[]string{first}, "listen"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			port := "0"
+			if name == "an unusable port" {
+				port = "1"
+			}
+			b, err := Start(t.Context(), Options{ReadOnly: c.paths, Properties: map[string]string{
+				"listeners": "PLAINTEXT://192.0.2.1:" + port, "tidemark.admin.listener": ""}})
+			if err == nil {
+				stopBroker(t, b)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+	b := startReadOnly(t, first, filepath.Join(first, "a-0"), first) // the same folders again are no conflict
+	checkRead(t, b, "a", 80)
+}
+
+// What cannot be read of the small files is done without, and a partition that cannot be read does not take the others
+// with it.
+func TestReadOnlyGoesOnWithoutWhatCannotBeRead(t *testing.T) {
+	dir := writtenDirs(t, 20, false, "d")[0]
+	for _, name := range []string{"meta.properties", "recovery-point-offset-checkpoint", "log-start-offset-checkpoint",
+		"replication-offset-checkpoint", "a-1/partition.metadata"} {
+		write(t, filepath.Join(dir, name), "no such thing\n")
+	}
+	write(t, filepath.Join(dir, "a-2/leader-epoch-checkpoint"), "no such thing\n")
+	b := startReadOnly(t, dir)
+	checkRead(t, b, "a", 60)
+}
+
+// The directories of a broker of ZooKeeper's time say whose they are in another way.
+func TestReadOnlyServesZooKeeperDirectories(t *testing.T) {
+	dir := writtenDirs(t, 20, false, "d")[0]
+	write(t, filepath.Join(dir, "meta.properties"), "version=0\nbroker.id=7\ncluster.id=x\n")
+	b := startReadOnly(t, dir)
+	checkRead(t, b, "a", 80)
+	if b.config().NodeID != 7 || b.clusterID() != "x" {
+		t.Errorf("node %d of cluster %q", b.config().NodeID, b.clusterID())
+	}
+}
+
+func TestDerivedIDs(t *testing.T) {
+	seen := map[metadata.UUID]bool{}
+	for i := range 1000 {
+		id := derivedID(fmt.Sprint("topic t", i))
+		if seen[id] || id.Reserved() || id.String()[0] == '-' || id != derivedID(fmt.Sprint("topic t", i)) {
+			t.Fatalf("topic t%d has the id %v", i, id)
+		}
+		seen[id] = true
+	}
+}
