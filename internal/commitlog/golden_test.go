@@ -21,7 +21,7 @@ import (
 
 // goldenCases are the cases that this package answers for: logs without transactions, and two with.
 var goldenCases = []string{
-	"01-", "02-", "03-", "04-", "05-", "06-", "08-", "09-", "11-", "12-",
+	"01-", "02-", "03-", "04-", "05-", "06-", "07-", "08-", "09-", "11-", "12-",
 }
 
 // configOf resolves the topic configs of a case.
@@ -43,6 +43,10 @@ func configOf(t testing.TB, c golden.Case) Config {
 			cfg.SegmentIndexBytes = int32(n)
 		case "index.interval.bytes":
 			cfg.IndexIntervalBytes = int32(n)
+		case "cleanup.policy":
+			cfg.CleanupPolicy = map[string]CleanupPolicy{"compact": CleanupCompact, "delete": CleanupDelete}[value]
+		case "min.cleanable.dirty.ratio", "min.compaction.lag.ms", "delete.retention.ms":
+			// the cleaner's
 		case "max.message.bytes":
 			cfg.MaxMessageBytes = int32(n)
 		case "file.delete.delay.ms":

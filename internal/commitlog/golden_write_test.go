@@ -3,6 +3,7 @@ package commitlog
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,6 +40,9 @@ func TestGoldenRebuild(t *testing.T) {
 			}
 			got := files(t, o.FS, o.Dir)
 			leaveOutInterrupted(t, c, want, got)
+			if strings.HasPrefix(c.Name, "07-") { // the records of the transactions are gone, the entries are not
+				maps.DeleteFunc(want, func(name, _ string) bool { return strings.HasSuffix(name, segment.TxnSuffix) })
+			}
 			if diff := diffFiles(want, got, dataFiles...); diff != "" {
 				t.Error(diff)
 			}

@@ -70,26 +70,57 @@ func (r Retention) rule(why Reason, segments []Candidate) func(Candidate) bool {
 	return func(Candidate) bool { return false }
 }
 
+// deletedAtOnce is how many segments go while appends wait; between so many and the next they may get on.
+const deletedAtOnce = 32
+
 // DeleteOldSegments removes the segments that retention no longer keeps, and returns how many. When all of them go,
 // a new one is rolled first. The log start offset moves to the first segment that stays.
 func (l *Log) DeleteOldSegments(now time.Time) (int, error) {
-	l.mu.Lock()
-	defer l.unlock()
-	if err := l.writable(); err != nil {
-		return 0, err
-	}
 	total := 0
 	for _, why := range []Reason{BelowStart, TooLarge, TooOld} {
-		n, err := l.deleteExpired(why, now)
+		n, err := l.deleteAllExpired(why, now)
 		total += n
 		if err != nil {
-			return total, l.failUnlessFull("delete segments of "+l.name, err)
+			return total, err
 		}
 	}
 	return total, nil
 }
 
-func (l *Log) deleteExpired(why Reason, now time.Time) (int, error) {
+func (l *Log) deleteAllExpired(why Reason, now time.Time) (total int, err error) {
+	for more := true; more; {
+		var n int
+		if n, more, err = l.deleteSomeExpired(why, now); err != nil {
+			return total + n, err
+		}
+		total += n
+	}
+	if total > 0 {
+		l.o.Logger.Info("segments deleted", "count", total, "reason", string(why))
+	}
+	return total, nil
+}
+
+// deleteSomeExpired removes what goes for one reason, as much as appends may have to wait for; more says that there
+// may be more.
+func (l *Log) deleteSomeExpired(why Reason, now time.Time) (n int, more bool, err error) {
+	l.mu.Lock()
+	defer l.unlock()
+	if err := l.writable(); err != nil {
+		return 0, false, err
+	}
+	expired, err := l.expired(why, now)
+	if err == nil && expired > 0 {
+		n, err = l.deleteFirst(min(expired, deletedAtOnce))
+	}
+	if err != nil {
+		return n, false, l.failUnlessFull("delete segments of "+l.name, err)
+	}
+	return n, n > 0 && n < expired, nil
+}
+
+// expired is how many segments go for a reason.
+func (l *Log) expired(why Reason, now time.Time) (int, error) {
 	cfg := l.cfg.Load()
 	if why == TooLarge && cfg.RetentionBytes < 0 || why == TooOld && cfg.RetentionMs < 0 {
 		return 0, nil // spare the disk
@@ -98,14 +129,9 @@ func (l *Log) deleteExpired(why Reason, now time.Time) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := Retention{
+	return Retention{
 		NowMs: now.UnixMilli(), StartOffset: l.StartOffset(), HighWatermark: l.highWatermark.Load(), Config: cfg,
-	}.Expired(why, segments)
-	if n == 0 {
-		return 0, nil
-	}
-	l.o.Logger.Info("delete segments", "count", n, "reason", string(why))
-	return l.deleteFirst(n)
+	}.Expired(why, segments), nil
 }
 
 // candidates asks the segments for what a reason needs: sizes for one, times for the other. A segment behind one that

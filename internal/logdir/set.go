@@ -99,6 +99,7 @@ type Set struct {
 	closed bool
 
 	progress progress
+	doubts   doubts
 	scrubs
 }
 
