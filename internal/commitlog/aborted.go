@@ -35,7 +35,7 @@ func (l *Log) aborted(v *view, i int, offset, pos int64) ([]index.AbortedTxn, er
 func (l *Log) collectAborted(segments []*segment.Segment, from, to int64) ([]index.AbortedTxn, error) {
 	out := []index.AbortedTxn{}
 	for n, s := range segments {
-		if n > 0 && !s.TxnsReady() && l.openedBefore(s) >= to {
+		if n > 0 && s.BaseOffset() >= to && !s.TxnsReady() && l.openedBefore(s) >= to {
 			break // no transaction of the data is open here, so that its end need not be looked for
 		}
 		txns, done, err := s.CollectAborted(from, to)

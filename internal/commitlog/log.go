@@ -30,6 +30,7 @@ type Log struct {
 	failure       atomic.Pointer[failure]
 	epochs        *checkpoint.LeaderEpochs
 	maxima        maxima
+	passed        atomic.Pointer[passedOver] // of a log opened for reading only
 	seals         seals
 	skipped       sync.Map // base offsets of segments that a scrub could not read
 

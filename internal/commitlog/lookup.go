@@ -92,15 +92,11 @@ func (l *Log) OffsetForTime(ts, upTo int64, trace *Trace) (Found, bool, error) {
 }
 
 func (l *Log) searchTime(v *view, ts, upTo int64, trace *Trace) (Found, bool, error) {
-	running, err := l.maxima.of(v, l.env.Lowered())
+	first, err := l.firstFor(v, ts, trace)
 	if err != nil {
 		return Found{}, false, err
 	}
 	from := l.StartOffset()
-	first := sort.Search(len(running), func(i int) bool {
-		trace.SegmentsConsidered++
-		return running[i] >= ts
-	})
 	for i := first; i < len(v.segments) && v.segments[i].BaseOffset() < upTo; i++ {
 		largest, err := v.segments[i].Largest()
 		if err != nil {
@@ -119,6 +115,22 @@ func (l *Log) searchTime(v *view, ts, upTo int64, trace *Trace) (Found, bool, er
 		}
 	}
 	return Found{}, false, nil
+}
+
+// firstFor is the number of segments at the start of a view that are too old.
+func (l *Log) firstFor(v *view, ts int64, trace *Trace) (int, error) {
+	if p := l.passed.Load(); p != nil && p.ts == ts {
+		trace.SegmentsConsidered += p.n
+		return p.n, nil
+	}
+	running, err := l.maxima.of(v, l.env.Lowered())
+	if err != nil {
+		return 0, err
+	}
+	return sort.Search(len(running), func(i int) bool {
+		trace.SegmentsConsidered++
+		return running[i] >= ts
+	}), nil
 }
 
 func (l *Log) searchSegment(v *view, i int, ts, from int64, trace *Trace) (Found, bool, error) {

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
-
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/index"
 	"tidemark/internal/producerstate"
@@ -74,21 +72,17 @@ func (l *Log) loadTolerant() error {
 	return nil
 }
 
-// LoadMaxima reads the largest timestamp of every segment, several side by side, so that the first look-up by time does
+// LoadMaxima reads the largest timestamp of every segment, several side by side, so that a look-up of the largest does
 // not read them one after another. Errors are the disk's.
 func (l *Log) LoadMaxima() error {
-	var group errgroup.Group
-	group.SetLimit(maximaReaders)
-	for _, s := range l.view.Load().segments {
-		group.Go(func() error {
-			_, err := s.Largest()
-			return err
-		})
-	}
-	return group.Wait()
+	segments := l.view.Load().segments
+	return inParallel(len(segments), func(i int) error {
+		_, err := segments[i].Largest()
+		return err
+	})
 }
 
-// maximaReaders is how many segments LoadMaxima reads at once.
+// maximaReaders is how many segments are read at once.
 const maximaReaders = 8
 
 // OffsetTrace tells the way of a look-up by offset.
