@@ -3,6 +3,8 @@ package coordinator
 import (
 	"errors"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"tidemark/internal/checkpoint"
@@ -186,8 +188,8 @@ func (t *Transactions) Describe(id string, done func(txn.Description, error)) {
 	}, func(err error) { done(d, first(err, refused)) })
 }
 
-// List tells of the ids of all partitions that this broker coordinates. Errors: ErrLoading while one of them is
-// loading.
+// List tells of the ids of all partitions that this broker coordinates, in the order of their names. Errors: ErrLoading
+// while one of them is loading.
 func (t *Transactions) List(f txn.Filter, done func([]txn.Listed, error)) {
 	partitions := t.runtime.Partitions()
 	lists := make([][]txn.Listed, len(partitions))
@@ -200,6 +202,7 @@ func (t *Transactions) List(f txn.Filter, done func([]txn.Listed, error)) {
 			}
 			all = append(all, lists[i]...)
 		}
+		slices.SortFunc(all, func(a, b txn.Listed) int { return strings.Compare(a.ID, b.ID) })
 		done(all, nil)
 	})
 	for i, id := range partitions {

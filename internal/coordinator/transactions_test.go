@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -403,5 +404,33 @@ func TestIDsExpire(t *testing.T) {
 	w.start()
 	if n := count(); n != 0 {
 		t.Errorf("%d ids after a restart: %v", n, list)
+	}
+}
+
+func TestListIsInTheOrderOfIDs(t *testing.T) {
+	w := newTxnWorld(t, 1)
+	w.image = testImage(t, map[string]int{TransactionsTopic: 5, "d": 1})
+	for i := range int32(4) {
+		w.coord.runtime.Elect(i+1, w.epoch, newMemLog())
+	}
+	var want []string
+	for i := range 20 {
+		id := fmt.Sprintf("t%02d", i)
+		want = append(want, id)
+		w.must(func(done func(error)) {
+			w.coord.Init(id, 60_000, txn.NoProducer, func(_ txn.Producer, err error) { done(err) })
+		})
+	}
+	var got []string
+	w.must(func(done func(error)) {
+		w.coord.List(txn.Filter{MinDurationMs: -1}, func(all []txn.Listed, err error) {
+			for _, one := range all {
+				got = append(got, one.ID)
+			}
+			done(err)
+		})
+	})
+	if !slices.Equal(got, want) {
+		t.Errorf("listed %q, want %q", got, want)
 	}
 }

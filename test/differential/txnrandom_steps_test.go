@@ -165,17 +165,13 @@ func producedCode(answer kmsg.Response) int16 {
 	return -1
 }
 
-// records are those of one batch. Some are large, so that segments are rolled.
+// records are those of one batch.
 func (r *randomRun) records() []rec {
 	var all []rec
 	for range 1 + r.rng.IntN(3) {
 		r.now += int64(r.rng.IntN(3000)) - 500
-		one := rec{ts: r.now, key: []byte("k"), value: []byte("v")}
-		if r.rng.IntN(20) == 0 {
-			one.value = make([]byte, 200_000)
-		}
-		r.times[one.ts] = true
-		all = append(all, one)
+		r.times[r.now] = true
+		all = append(all, rec{ts: r.now, key: []byte("k"), value: []byte("v")})
 	}
 	return all
 }
@@ -314,7 +310,7 @@ func (r *randomRun) endOffset(partition int32) int64 {
 // shortTimeout is that of transactions which are to time out; it is long enough for the requests before.
 const shortTimeout = 3000
 
-// lapse opens a transaction of each protocol and waits until both have timed out.
+// lapse opens a transaction of each protocol, in a partition of its own, and waits until both have timed out.
 func (r *randomRun) lapse() {
 	r.t.Helper()
 	var lapsing []*handle
@@ -323,8 +319,8 @@ func (r *randomRun) lapse() {
 		h.raising = i == 0
 		lapsing = append(lapsing, h)
 	}
-	for _, h := range lapsing {
-		partition := int32(r.rng.IntN(randomPartitions))
+	for i, h := range lapsing {
+		partition := int32(i)
 		version := int16(12)
 		if !h.raising {
 			version = 11
@@ -333,6 +329,8 @@ func (r *randomRun) lapse() {
 		b := batch{records: r.records(), attributes: transactional}
 		r.ask("Produce of "+h.id, r.produce(version, &h.id, h.p, partition, b))
 		h.next[partition] = int32(len(b.records))
+	}
+	for _, h := range lapsing {
 		r.waitLapsed(h.id)
 	}
 	for _, h := range lapsing {

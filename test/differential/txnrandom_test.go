@@ -46,8 +46,8 @@ func fromEnv(t *testing.T, name string, otherwise int) int {
 //
 // Steps are made one at a time and what they set going is waited for, so that the layout of the logs is the same.
 func TestRandomTransactions(t *testing.T) {
-	first, n := fromEnv(t, txnSeedEnv, 1), fromEnv(t, txnSeedsEnv, 4)
-	steps := fromEnv(t, txnStepsEnv, 150)
+	first, n := fromEnv(t, txnSeedEnv, 1), fromEnv(t, txnSeedsEnv, 3)
+	steps := fromEnv(t, txnStepsEnv, 100)
 	w := &txnWorld{world: newWorld(t, "offsets.topic.num.partitions", "3", "transaction.state.log.num.partitions", "3",
 		"transaction.abort.timed.out.transaction.cleanup.interval.ms", "100")}
 	w.wakeCoordinators(t)
@@ -63,7 +63,7 @@ func TestRandomTransactions(t *testing.T) {
 			r.failed = !t.Run(fmt.Sprintf("seed %d %s", r.seed, name), func(t *testing.T) { step(r, t) })
 		}
 	}
-	for _, phase := range []string{"at first", "after a restart", "after SIGKILL"} {
+	for i, phase := range []string{"at first", "after a restart", "after SIGKILL"} {
 		switch phase {
 		case "after a restart":
 			w.restart(t)
@@ -73,6 +73,9 @@ func TestRandomTransactions(t *testing.T) {
 		each(phase, func(r *randomRun, t *testing.T) {
 			r.deletes = phase != "after a restart"
 			r.phase(t, steps)
+			if (r.seed+i)%3 == 0 {
+				r.lapse()
+			}
 		})
 	}
 	each("at the end", (*randomRun).compare)
@@ -123,9 +126,11 @@ type randomRun struct {
 	now     int64                      // the time of the next record, ms
 	steps   int
 	trail   []string
+	seen    map[string]int // error codes by request, of Kafka
 	times   map[int64]bool // of records
 	// deletes: records may be deleted. Not before SIGKILL: Kafka writes down where logs start once a minute.
 	deletes bool
+	starts  [randomPartitions]int64 // of the logs, at the end
 }
 
 // handle is a producer as a client has it. Several may share a transactional id; all but the newest are fenced.
@@ -149,11 +154,12 @@ func newRandomRun(t *testing.T, w *txnWorld, seed int) *randomRun {
 	t.Helper()
 	r := &randomRun{txnWorld: w, t: t, seed: seed, rng: rand.New(rand.NewPCG(uint64(seed), 56)),
 		start: time.Now().Add(-time.Minute).UnixMilli(), topic: fmt.Sprintf("random-%d", seed),
-		names: map[*side]map[int64]string{}, now: base, times: map[int64]bool{}}
+		names: map[*side]map[int64]string{}, now: base, times: map[int64]bool{}, seen: map[string]int{}}
 	for _, s := range w.sides {
 		r.names[s] = map[int64]string{stranger.on(s): "stranger"}
 	}
-	configs := []string{"retention.ms", "-1", "segment.bytes", "1048576", "index.interval.bytes", "100"}
+	// Small indexes: segments are rolled when they are full.
+	configs := []string{"retention.ms", "-1", "segment.index.bytes", "120", "index.interval.bytes", "100"}
 	if seed%2 == 0 { // otherwise markers, which have today's time, roll segments of old records
 		configs = append(configs, "segment.ms", "9000000000000")
 	}
@@ -170,9 +176,6 @@ func (r *randomRun) phase(t *testing.T, steps int) {
 	r.ready()
 	for range steps {
 		r.step()
-	}
-	if len(r.handles) > 0 {
-		r.lapse()
 	}
 }
 
@@ -219,6 +222,9 @@ func (r *randomRun) ask(what string, ask request, changes ...change) [2]kmsg.Res
 	for i, s := range r.sides {
 		answers[i] = s.ask(r.t, ask(s))
 		trees[i] = s.tree(r.t, answers[i])
+		if i == 0 {
+			r.note(strings.Fields(what)[0], trees[i])
+		}
 		for _, c := range append(slices.Clone(changes), r.rename, r.hideTimes) {
 			trees[i] = c(s, trees[i])
 		}
@@ -228,6 +234,23 @@ func (r *randomRun) ask(what string, ask request, changes ...change) [2]kmsg.Res
 			strings.Join(r.trail, "\n  "))
 	}
 	return answers
+}
+
+// note counts the error codes in an answer.
+func (r *randomRun) note(what string, tree any) {
+	switch v := tree.(type) {
+	case map[string]any:
+		for key, value := range v {
+			if key == "ErrorCode" {
+				r.seen[fmt.Sprintf("%s: error %v", what, value)]++
+			}
+			r.note(what, value)
+		}
+	case []any:
+		for _, value := range v {
+			r.note(what, value)
+		}
+	}
 }
 
 // rename replaces producer ids by the order in which they came up, which is the same on both sides.
