@@ -3,17 +3,12 @@ package inspect
 import (
 	"cmp"
 	"context"
-	_ "embed" // the page
-	"html/template"
 	"io"
 	"slices"
 	"time"
 
 	"tidemark/vfs"
 )
-
-//go:embed report.html
-var reportPage string
 
 // ReportOptions say what a report shows.
 type ReportOptions struct {
@@ -40,6 +35,8 @@ type report struct {
 	zone       *time.Location
 	nowMs      int64
 }
+
+func (r *report) time(ms int64) string { return FormatTime(ms, r.zone) }
 
 type partitionReport struct {
 	Target    Target
@@ -87,16 +84,8 @@ func Report(ctx context.Context, fsys vfs.FS, targets []Target, o ReportOptions,
 		return cmp.Or(cmp.Compare(b.Findings, a.Findings), cmp.Compare(b.Stats.LogBytes, a.Stats.LogBytes))
 	})
 	r.Drawn = r.Drawn[:min(len(r.Drawn), o.MaxPartitions)]
-	return reportTemplate.Execute(w, r)
+	return r.write(w)
 }
-
-// Counted is the number of findings of a severity.
-func (r *report) Counted(s string) int64 { return r.Summary.Findings[Severity(s)] }
-
-var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"bytes": sizeOf, "time": func(r *report, ms int64) string { return FormatTime(ms, r.zone) },
-	"count": thousands, "span": func(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() },
-}).Parse(reportPage))
 
 // sizeOf is a size for people.
 func sizeOf(n int64) string {

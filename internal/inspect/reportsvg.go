@@ -3,7 +3,6 @@ package inspect
 import (
 	"fmt"
 	"html"
-	"html/template"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -38,9 +37,9 @@ func newDrawing(width, height int64, title string) *drawing {
 	return d
 }
 
-func (d *drawing) end() template.HTML {
+func (d *drawing) end() markup {
 	d.WriteString("</svg>")
-	return template.HTML(d.String()) //nolint:gosec // made of numbers and escaped text
+	return markup(d.String())
 }
 
 func (d *drawing) text(x, y float64, class, anchor, text string) {
@@ -66,7 +65,7 @@ const (
 
 // OffsetTime draws offsets against time: a dot for a batch, late ones apart, segments as bands. Times far from the
 // others are drawn at the edge, so that the rest keeps its shape.
-func (p *partitionReport) OffsetTime() template.HTML {
+func (p *partitionReport) OffsetTime() markup {
 	samples := p.Stats.Samples
 	d := newDrawing(drawingWidth, 256, fmt.Sprintf("Offsets against time of %s", p.Target.Name()))
 	if len(samples) == 0 || len(p.Stats.Segments) == 0 {
@@ -133,15 +132,15 @@ func usualRange(samples []Sample) (low, high int64) {
 }
 
 // ScanByOffset draws what look-ups by offset scan.
-func (p *partitionReport) ScanByOffset() template.HTML {
+func (p *partitionReport) ScanByOffset() markup {
 	return p.scans("by offset", p.Stats.ScanByOffset)
 }
 
 // ScanByTime draws what look-ups by time scan.
-func (p *partitionReport) ScanByTime() template.HTML { return p.scans("by time", p.Stats.ScanByTime) }
+func (p *partitionReport) ScanByTime() markup { return p.scans("by time", p.Stats.ScanByTime) }
 
 // scans draws a histogram; bars far above the index interval, where it is known, stand out.
-func (p *partitionReport) scans(what string, h Distribution) template.HTML {
+func (p *partitionReport) scans(what string, h Distribution) markup {
 	d := newDrawing(halfWidth, 160, "What look-ups "+what+" scan in "+p.Target.Name())
 	p.histogram(d, what, h, 0, halfWidth)
 	return d.end()
@@ -175,7 +174,7 @@ func (p *partitionReport) histogram(d *drawing, what string, h Distribution, lef
 }
 
 // Heat draws the residency of files: a row for each kind, a part for each file or part of it.
-func (p *partitionReport) Heat() template.HTML {
+func (p *partitionReport) Heat() markup {
 	const row, left, right = 22, 60, 92
 	d := newDrawing(halfWidth, int64(row*len(residencyKinds)+4), "Page cache residency of "+p.Target.Name())
 	for i, kind := range residencyKinds {
@@ -239,7 +238,7 @@ func heatCells(files []FileResidency) (out []heatCell) {
 }
 
 // Timeline draws, for each segment, the time from its newest record until retention may delete it, and the present.
-func (p *partitionReport) Timeline() template.HTML {
+func (p *partitionReport) Timeline() markup {
 	segments := p.Stats.Segments
 	const most, row = 24, 9
 	shown := segments[:min(len(segments), most)]
