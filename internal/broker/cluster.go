@@ -39,6 +39,7 @@ func (b *Broker) applyConfigs(image *metadata.Image) {
 		b.log.Warn("dynamic config is not usable and left out", "error", err)
 	}
 	b.node.Store(node)
+	b.configureCleaner()
 }
 
 // builtFeatures are the features that this broker can follow, with the range of levels. Levels above what is

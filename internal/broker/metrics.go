@@ -26,6 +26,7 @@ type brokerMetrics struct {
 	lookupSegments *metrics.PrometheusHistogram
 	lookupBytes    *metrics.PrometheusHistogram
 	lookupSeconds  *metrics.PrometheusHistogram
+	uncleanable    func(io.Writer) // prints the partitions that are not compacted any more
 }
 
 // maxKey is above the largest API key that is counted on its own.
@@ -67,6 +68,7 @@ func (m *brokerMetrics) watch(b *Broker) {
 		"tidemark_file_opens_total":         func() int64 { return b.files.Stats().Opens },
 		"tidemark_segments_rolled_total":    b.logs.Rolls.Load,
 		"tidemark_segments_deleted_total":   b.logs.SegmentsDeleted.Load,
+		"tidemark_segments_compacted_total": b.logs.SegmentsCompacted.Load,
 		"tidemark_segments_recovered_total": b.logs.SegmentsRecovered.Load,
 		"tidemark_recovery_cut_bytes_total": b.logs.CutBytes.Load,
 		"tidemark_flushes_total":            b.logs.Flushes.Load,
@@ -78,11 +80,13 @@ func (m *brokerMetrics) watch(b *Broker) {
 	} {
 		m.set.NewGauge(name, func() float64 { return float64(read()) })
 	}
+	m.watchCleaner(b)
 }
 
 // write prints all metrics, those of the process included.
 func (m *brokerMetrics) write(w io.Writer) {
 	m.set.WritePrometheus(w)
+	m.uncleanable(w)
 	metrics.WriteProcessMetrics(w)
 }
 

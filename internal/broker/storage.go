@@ -50,6 +50,7 @@ func dirSettings(b *Broker) logdir.Settings {
 		ProducerIDExpirationMs:       c.ProducerIDExpiration.Milliseconds(),
 		ProducerIDExpirationInterval: c.ProducerIDExpirationCheckInterval,
 		VerifyTransactions:           c.Transactions.VerifyPartitions,
+		Cleaner:                      cleanerConfig(c),
 	}
 }
 

@@ -158,6 +158,29 @@ func (c *Cleaner) Uncleanable() []Uncleanable {
 	return out
 }
 
+// UncleanableBytes are the dirty bytes of the partitions that are not compacted any more.
+func (c *Cleaner) UncleanableBytes() int64 {
+	total := int64(0)
+	broken := c.Uncleanable()
+	if len(broken) == 0 {
+		return 0
+	}
+	for _, part := range c.o.Logs() {
+		if !slices.ContainsFunc(broken, func(u Uncleanable) bool { return u.Name == part.Name }) {
+			continue
+		}
+		checkpointed, known, err := c.points.of(part.Dir, part.Name)
+		if err != nil {
+			continue
+		}
+		if p, err := makePlan(part, checkpointed, known, c.o.Clock()); err == nil {
+			total += p.dirtyBytes
+			p.release()
+		}
+	}
+	return total
+}
+
 // retain deletes the old segments of the compacted logs that nobody works on.
 //
 // Kafka: the cleaner does it, so that it does not meet the retention of other logs.

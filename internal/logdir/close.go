@@ -24,6 +24,7 @@ func (s *Set) Close(brokerEpoch int64) error {
 	loaded := s.loaded && s.opts.ReadOnly == nil
 	s.mu.Unlock()
 
+	s.cleaner.Stop()
 	var errs []error
 	for _, d := range s.dirs {
 		if s.failed(d) {

@@ -31,6 +31,7 @@ func (s *Set) schedule() {
 	every(first, c.StartOffsetInterval, func() { s.eachOnline(s.checkpointStartOffsets) })
 	// Kafka: no earlier than one whole interval after the start (ReplicaManager, UnifiedLog).
 	every(c.ProducerIDExpirationInterval, c.ProducerIDExpirationInterval, s.expireProducers)
+	s.cleaner.Start()
 }
 
 // eachOnline runs a task for every online directory; its error takes that directory offline, unless the disk is just

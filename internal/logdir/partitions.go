@@ -98,6 +98,8 @@ func (s *Set) withdraw(tp checkpoint.TopicPartition, mark string) error {
 	if !ok {
 		return ErrUnknownPartition
 	}
+	defer s.cleaner.Pause(tp)()
+	defer s.cleaner.Forget(e.dir.path, tp)
 	// First it is closed: a flush in the background would miss its files under their old names, and take the directory
 	// offline.
 	if err := e.log.Abandon(); err != nil {

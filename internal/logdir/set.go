@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark/internal/checkpoint"
+	"tidemark/internal/cleaner"
 	"tidemark/internal/commitlog"
 	"tidemark/internal/index"
 	"tidemark/record"
@@ -39,6 +40,8 @@ type Settings struct {
 	ScrubInterval                  time.Duration // tidemark.scrub.interval.ms, between scrubs; 0: none
 	ScrubBytesPerSecond            int64         // tidemark.scrub.bytes.per.second: what a scrub reads at most
 	UnflushedWarnAfterShutdownSecs int           // progress is logged at this pace while logs are closed; 0: 10 s
+
+	Cleaner cleaner.Config // log.cleaner.*; the zero value: nothing is compacted
 }
 
 // DefaultSettings are Kafka's defaults.
@@ -98,6 +101,7 @@ type Set struct {
 	loaded bool // every log was loaded: the clean marker may be written at the end
 	closed bool
 
+	cleaner  *cleaner.Cleaner
 	progress progress
 	doubts   doubts
 	scrubs
@@ -142,6 +146,7 @@ func Open(o Options) (*Set, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Set{opts: o, logs: map[checkpoint.TopicPartition]*entry{}}
+	s.cleaner = s.newCleaner()
 	for _, path := range o.Dirs {
 		path, err := filepath.Abs(path)
 		if err != nil {
