@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/checkpoint"
 	"tidemark/internal/controller"
 	"tidemark/internal/logdir"
 	"tidemark/internal/metadata"
@@ -93,8 +94,60 @@ func (b *Broker) prove(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.proveAlone(image)
+	if err := b.proveAlone(image); err != nil {
+		return err
+	}
+	return b.proveNoStrays(image)
 }
+
+// proveNoStrays refuses, in the first start after another program led the directory, partitions that the metadata does
+// not know: they would be renamed -stray.
+func (b *Broker) proveNoStrays(image *metadata.Image) error {
+	last := image.Broker(b.config().NodeID)
+	if b.opts.AcceptStrays || last != nil && isOwnIncarnation(last.IncarnationID) {
+		return nil
+	}
+	folders, err := b.dirs.Folders()
+	if err != nil {
+		return err
+	}
+	var strays []string
+	for _, f := range folders {
+		id, err := checkpoint.ReadPartitionMetadata(b.opts.FS, filepath.Join(f.Path, checkpoint.PartitionMetadataFile))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if !b.isAssigned(image, f.Partition, id) {
+			strays = append(strays, f.Path)
+		}
+	}
+	if len(strays) == 0 {
+		return nil
+	}
+	named := strays[:min(len(strays), maxNoted)]
+	return b.refuse("%d folders are of partitions that the metadata does not know (deleted and made anew, of another "+
+		"cluster, or the metadata is older than they are); as Kafka does, the start would rename them -stray, and nobody "+
+		"could read them: start once with --accept-strays to have that, or move them away: %s", len(strays),
+		strings.Join(named, ", ")+andMore(len(strays)-len(named)))
+}
+
+func andMore(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// ownIncarnation draws an incarnation id that tells that this program made it: a UUID of version 8, which random ones
+// are not.
+func ownIncarnation() metadata.UUID {
+	id := metadata.UUID(newID())
+	id[6] = id[6]&0x0f | 0x80
+	return id
+}
+
+// isOwnIncarnation tells whether this program made an incarnation id.
+func isOwnIncarnation(id metadata.UUID) bool { return id[6]>>4 == 8 }
 
 // checkNodeID proves that the configured number is that of the directories.
 func (b *Broker) checkNodeID() error {
@@ -108,12 +161,12 @@ func (b *Broker) checkNodeID() error {
 
 // proveEmpty refuses partitions without their metadata log: starting would make a new, empty cluster beside them.
 func (b *Broker) proveEmpty(home logdir.Directory) error {
-	found, err := b.dirs.FindPartition()
-	if err != nil || found == "" {
+	folders, err := b.dirs.Folders()
+	if err != nil || len(folders) == 0 {
 		return err
 	}
 	return b.refuse("%s is a partition, but %s has no %s: starting would make a new, empty cluster beside it; put the "+
-		"log directory that holds the metadata log into log.dirs", found, home.Path, logdir.MetadataFolder)
+		"log directory that holds the metadata log into log.dirs", folders[0].Path, home.Path, logdir.MetadataFolder)
 }
 
 // previewMetadata replays the metadata as opening it would, in memory.

@@ -15,6 +15,8 @@ import (
 
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/metadata"
+	"tidemark/record"
+	"tidemark/test/golden"
 )
 
 // treeHash is a checksum over the names and bytes of all files below the folders; the empty .lock files are left out.
@@ -64,14 +66,90 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// A directory that is not this node's alone is refused, with the reason, and not one byte of it changes.
+// kafkaDir makes a copy of a directory that Kafka left behind, with a partition of a topic that its metadata does not
+// know when strayed.
+func kafkaDir(t *testing.T, strayed bool) string {
+	t.Helper()
+	dir := golden.Load(t, "13-data").CopyDir(t, golden.Data)
+	if strayed {
+		ghost := filepath.Join(dir, "ghost-3")
+		if err := os.CopyFS(ghost, os.DirFS(filepath.Join(dir, "t-a-0"))); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(ghost, "partition.metadata"), "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAZw")
+	}
+	return dir
+}
+
+// appendMetadata puts a record at the end of the metadata log of a directory that was closed in good order.
+func appendMetadata(t *testing.T, dir string, value []byte) {
+	t.Helper()
+	path := filepath.Join(dir, "__cluster_metadata-0", "00000000000000000000.log")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := record.DefaultBuilderOptions()
+	for rest := data; len(rest) > 0; {
+		var h record.Header
+		if h, _, rest, err = record.NextEntry(rest); err != nil {
+			t.Fatal(err)
+		}
+		options.BaseOffset, options.LeaderEpoch = h.NextOffset(), h.LeaderEpoch
+	}
+	b := record.NewBuilder(options)
+	if err := b.Append(time.Now().UnixMilli(), nil, value, nil); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(append(data, b.Bytes()...)))
+}
+
+func featureLevel(t *testing.T, name string, level int16) []byte {
+	t.Helper()
+	value, err := metadata.Record{Body: &metadata.FeatureLevelRecord{Name: name, FeatureLevel: level}}.AppendTo(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// A directory that is not this node's alone, or holds what this program does not know, is refused with the reason, and
+// not one byte of it changes. The command that the refusal names serves it.
 func TestWhatIsNotOursAloneIsRefusedUntouched(t *testing.T) {
+	metadataRecord := func(value func(t *testing.T) []byte) func(*testing.T, []string) ([]string, map[string]string) {
+		return func(t *testing.T, dirs []string) ([]string, map[string]string) {
+			appendMetadata(t, dirs[0], value(t))
+			return dirs, nil
+		}
+	}
 	for _, c := range []struct {
 		name  string
 		dirs  []string
 		setUp func(t *testing.T, dirs []string) (start []string, more map[string]string)
 		want  string
 	}{
+		{"an unknown record", []string{"d"}, metadataRecord(func(*testing.T) []byte { return []byte{1, 99, 0, 0} }),
+			"record type 99"},
+		{"an unknown version of a record", []string{"d"}, metadataRecord(func(*testing.T) []byte {
+			return []byte{1, byte(metadata.KindTopic), 9, 0}
+		}), "TOPIC_RECORD, version 9"},
+		{"a metadata.version of the future", []string{"d"}, metadataRecord(func(t *testing.T) []byte {
+			return featureLevel(t, "metadata.version", metadata.MaxFollowedMetadataVersion+1)
+		}), "metadata.version 34 is outside"},
+		{"a feature level of the future", []string{"d"}, metadataRecord(func(t *testing.T) []byte {
+			return featureLevel(t, "transaction.version", 7)
+		}), "transaction.version has level 7"},
+		{"an unknown feature", []string{"d"}, metadataRecord(func(t *testing.T) []byte {
+			return featureLevel(t, "mirror.version", 1)
+		}), "mirror.version (level 1) is not known"},
+		{"strays at the adoption", nil, func(t *testing.T, _ []string) ([]string, map[string]string) {
+			return []string{kafkaDir(t, true)}, nil
+		}, "ghost-3"},
+		{"a broker without the controller role", []string{"d"}, func(_ *testing.T, dirs []string) ([]string,
+			map[string]string) {
+			return dirs, map[string]string{"process.roles": "broker", "controller.quorum.voters": "9@127.0.0.1:9093",
+				"controller.listener.names": "CONTROLLER"}
+		}, "without the controller role"},
 		{"partitions without metadata", []string{"d"}, func(t *testing.T, dirs []string) ([]string, map[string]string) {
 			if err := os.RemoveAll(filepath.Join(dirs[0], "__cluster_metadata-0")); err != nil {
 				t.Fatal(err)
@@ -112,8 +190,14 @@ func TestWhatIsNotOursAloneIsRefusedUntouched(t *testing.T) {
 		}, "says whose it is"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dirs := usedDirs(t, c.dirs...)
+			var dirs []string
+			if c.dirs != nil {
+				dirs = usedDirs(t, c.dirs...)
+			}
 			start, more := c.setUp(t, dirs)
+			if dirs == nil {
+				dirs = start
+			}
 			before := treeHash(t, dirs...)
 			props := map[string]string{"log.dirs": strings.Join(start, ","), "listeners": "PLAINTEXT://127.0.0.1:0",
 				"tidemark.admin.listener": ""}
@@ -128,11 +212,73 @@ func TestWhatIsNotOursAloneIsRefusedUntouched(t *testing.T) {
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %q, want a reason with %q", err, c.want)
 			}
+			runNamedCommand(t, err)
 			if after := treeHash(t, dirs...); after != before {
 				t.Error("the refused directory was changed")
 			}
 		})
 	}
+}
+
+// runNamedCommand does what the command line in a refusal does: partitions are served.
+func runNamedCommand(t *testing.T, err error) {
+	t.Helper()
+	var refused *RefusedError
+	if !errors.As(err, &refused) || !strings.HasSuffix(err.Error(), ": "+ReadOnlyCommand(refused.Dirs)) {
+		t.Fatalf("no command is named: %v", err)
+	}
+	b := startReadOnly(t, refused.Dirs...)
+	if len(b.found.places) == 0 {
+		t.Error("nothing is served")
+	}
+	for tp := range b.found.places {
+		if p, err := b.replicas.Partition(tp.Topic, tp.Partition); err != nil || p.State().Leader != b.config().NodeID {
+			t.Errorf("%s is not served: %v", tp, err)
+		}
+	}
+}
+
+// Folders of partitions that the metadata does not know are renamed at the first start after another program's only
+// when that is wanted; a directory of this program's needs no word for it.
+func TestStraysAfterAdoption(t *testing.T) {
+	dir := kafkaDir(t, true)
+	strays := func() (n int) {
+		for _, e := range must(os.ReadDir(dir)) {
+			if strings.HasPrefix(e.Name(), "ghost-3.") && strings.HasSuffix(e.Name(), "-stray") {
+				n++
+			}
+		}
+		return n
+	}
+	start := func(accept bool) error {
+		b, err := Start(t.Context(), Options{AcceptStrays: accept, Properties: map[string]string{"log.dirs": dir,
+			"listeners": "PLAINTEXT://127.0.0.1:0", "tidemark.admin.listener": ""}})
+		if err == nil {
+			stopBroker(t, b)
+		}
+		return err
+	}
+	if err := start(false); !errors.As(err, new(*RefusedError)) || !strings.Contains(err.Error(), "--accept-strays") ||
+		strays() != 0 {
+		t.Errorf("started with %v, %d strays", err, strays())
+	}
+	if err := start(true); err != nil || strays() != 1 {
+		t.Errorf("not started though strays are accepted: %v, %d strays", err, strays())
+	}
+	if err := os.CopyFS(filepath.Join(dir, "ghost-3"), os.DirFS(filepath.Join(dir, "t-a-0"))); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "ghost-3", "partition.metadata"), "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAZw")
+	if err := start(false); err != nil || strays() != 2 {
+		t.Errorf("the second start: %v, %d strays", err, strays())
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func TestReplicasElsewhereAreRefused(t *testing.T) {

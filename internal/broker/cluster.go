@@ -55,13 +55,21 @@ var builtFeatures = map[string]metadata.FeatureRange{
 func (b *Broker) features() protocol.Features {
 	image := b.quorum.Image()
 	f := protocol.Features{FinalizedEpoch: image.Offset()}
+	followed := controller.FollowedFeatures(image)
 	for _, name := range slices.Sorted(maps.Keys(builtFeatures)) {
 		r := builtFeatures[name]
+		if name == metadata.MetadataVersionFeature {
+			i := slices.IndexFunc(followed, func(f metadata.FeatureRange) bool { return f.Name == name })
+			r.Max = followed[i].Max
+		}
 		f.Supported = append(f.Supported, protocol.SupportedFeature{Name: r.Name, Min: r.Min, Max: r.Max})
 	}
 	for name, level := range image.Features() {
 		built, ok := builtFeatures[name]
-		if level = min(level, built.Max); ok && level > 0 {
+		if name != metadata.MetadataVersionFeature {
+			level = min(level, built.Max)
+		}
+		if ok && level > 0 {
 			f.Finalized = append(f.Finalized, protocol.FinalizedFeature{Name: name, Min: level, Max: level})
 		}
 	}
@@ -73,8 +81,8 @@ func (b *Broker) features() protocol.Features {
 func (b *Broker) register(ctx context.Context) error {
 	c := b.config()
 	_, previous := b.dirs.CleanShutdown()
-	r := controller.Registration{BrokerID: c.NodeID, ClusterID: b.clusterID(), IncarnationID: newID(),
-		Features: controller.SupportedFeatures(), PreviousEpoch: previous}
+	r := controller.Registration{BrokerID: c.NodeID, ClusterID: b.clusterID(), IncarnationID: ownIncarnation(),
+		Features: controller.FollowedFeatures(b.quorum.Image()), PreviousEpoch: previous}
 	if c.Rack != "" {
 		r.Rack = &c.Rack
 	}

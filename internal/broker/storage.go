@@ -170,13 +170,18 @@ func (b *Broker) assignment(image *metadata.Image, tp checkpoint.TopicPartition,
 	if topic == nil || id != [16]byte{} && topic.ID != metadata.UUID(id) {
 		return logdir.Assignment{Config: commitlog.DefaultConfig()}
 	}
-	a := logdir.Assignment{TopicID: topic.ID, Config: b.topicConfig(image, tp.Topic).Log}
-	if p := topic.Partition(tp.Partition); p != nil {
-		for _, r := range p.Replicas {
-			a.Assigned = a.Assigned || r == b.config().NodeID
-		}
+	return logdir.Assignment{TopicID: topic.ID, Config: b.topicConfig(image, tp.Topic).Log,
+		Assigned: b.isAssigned(image, tp, id)}
+}
+
+// isAssigned tells whether the cluster has a replica of the partition here. id is what its folder says of the topic's.
+func (b *Broker) isAssigned(image *metadata.Image, tp checkpoint.TopicPartition, id [16]byte) bool {
+	topic := image.Topic(tp.Topic)
+	if topic == nil || id != [16]byte{} && topic.ID != metadata.UUID(id) {
+		return false
 	}
-	return a
+	p := topic.Partition(tp.Partition)
+	return p != nil && slices.Contains(p.Replicas, b.config().NodeID)
 }
 
 // topicConfig resolves a topic's configs. Stored overrides were checked when they were set; what an older or newer

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"tidemark/internal/metadata"
@@ -12,6 +13,7 @@ type feature struct {
 	name     string
 	min, max int16
 	initial  int16 // finalized when a cluster is made; 0 = not
+	follows  int16 // a level above max up to this one is followed where it is finalized already
 	// needs is the level of metadata.version that a level of the feature needs.
 	needs map[int16]int16
 }
@@ -22,8 +24,9 @@ var features = []feature{
 	{name: "group.version", max: 1, initial: 1},
 	{name: kraftVersion, max: 1},
 	{name: metadata.MetadataVersionFeature,
-		min: metadata.MinMetadataVersion, max: metadata.MaxMetadataVersion, initial: metadata.MaxMetadataVersion},
-	{name: "share.version", max: 1, initial: 1},
+		min: metadata.MinMetadataVersion, max: metadata.MaxMetadataVersion, initial: metadata.MaxMetadataVersion,
+		follows: metadata.MaxFollowedMetadataVersion},
+	{name: "share.version", max: 1, initial: 1, follows: 2}, // of Kafka 4.4; share groups are not served
 	{name: "streams.version", max: 1, initial: 1},
 	{name: "transaction.version", max: 2, initial: 2},
 }
@@ -38,6 +41,34 @@ func SupportedFeatures() []metadata.FeatureRange {
 		list[i] = metadata.FeatureRange{Name: f.name, Min: f.min, Max: f.max}
 	}
 	return list
+}
+
+// FollowedFeatures is SupportedFeatures for a cluster whose features may be finalized at levels of a newer Kafka: those
+// that are followed are declared.
+func FollowedFeatures(image *metadata.Image) []metadata.FeatureRange {
+	list := SupportedFeatures()
+	for i, f := range features {
+		if level := image.FeatureLevel(f.name); level > f.max && level <= f.follows {
+			list[i].Max = level
+		}
+	}
+	return list
+}
+
+// CheckFeatures says which finalized feature this program does not know, or not at that level; nil when it can follow
+// all of them.
+func CheckFeatures(image *metadata.Image) error {
+	for name, level := range image.Features() {
+		i := slices.IndexFunc(features, func(f feature) bool { return f.name == name })
+		if i < 0 {
+			return fmt.Errorf("feature %s (level %d) is not known: a newer Kafka has led this cluster", name, level)
+		}
+		if f := features[i]; level < f.min || level > max(f.max, f.follows) {
+			return fmt.Errorf("feature %s has level %d, known are levels %d to %d: a newer Kafka has led this cluster",
+				name, level, f.min, max(f.max, f.follows))
+		}
+	}
+	return nil
 }
 
 // BootstrapFeatures returns the records that a new cluster begins with: the

@@ -126,19 +126,26 @@ func (s *Set) removeLater(d *directory, folder string, delay time.Duration) {
 	})
 }
 
-// FindPartition names the folder of one partition in the directories, "" when there is none. It can be asked
+// PartitionFolder is where a partition was found.
+type PartitionFolder struct {
+	Path      string
+	Partition checkpoint.TopicPartition
+}
+
+// Folders lists the folders of partitions in the directories, those of deleted and stray ones left out. It can be asked
 // before Load.
-func (s *Set) FindPartition() (string, error) {
+func (s *Set) Folders() ([]PartitionFolder, error) {
+	var out []PartitionFolder
 	for _, d := range s.dirs {
 		entries, err := d.fs.ReadDir(d.path)
 		if err != nil {
-			return "", fmt.Errorf("list log directory: %w", err)
+			return nil, fmt.Errorf("list log directory: %w", err)
 		}
 		for _, e := range entries {
-			if _, mark, ok := parseFolder(e.Name()); ok && e.IsDir() && mark == "" && e.Name() != MetadataFolder {
-				return filepath.Join(d.path, e.Name()), nil
+			if tp, mark, ok := parseFolder(e.Name()); ok && e.IsDir() && mark == "" && e.Name() != MetadataFolder {
+				out = append(out, PartitionFolder{Path: filepath.Join(d.path, e.Name()), Partition: tp})
 			}
 		}
 	}
-	return "", nil
+	return out, nil
 }

@@ -102,7 +102,7 @@ func TestReplayRefuses(t *testing.T) {
 		&BrokerRegistrationChangeRecord{BrokerID: 1, BrokerEpoch: 4, Fenced: Fence},
 		&BrokerRegistrationChangeRecord{BrokerID: 1, BrokerEpoch: 5, Fenced: 7},
 		&FenceBrokerRecord{ID: 1, Epoch: 6},
-		&FeatureLevelRecord{Name: MetadataVersionFeature, FeatureLevel: 31},
+		&FeatureLevelRecord{Name: MetadataVersionFeature, FeatureLevel: MaxFollowedMetadataVersion + 1},
 		&RemoveAccessControlEntryRecord{ID: topicID(3)},
 		&BeginTransactionRecord{},
 	} {

@@ -40,6 +40,7 @@ const (
 	KindRemoveDelegationToken     Kind = 26
 	KindRegisterController        Kind = 27
 	KindClearELR                  Kind = 28
+	KindUnregisterController      Kind = 29 // since Kafka 4.4
 )
 
 // kinds describes every kind: Kafka's name of it in dumps, its newest version
@@ -75,6 +76,7 @@ var kinds = map[Kind]struct {
 	KindRemoveDelegationToken:     {"REMOVE_DELEGATION_TOKEN_RECORD", 0, empty[RemoveDelegationTokenRecord]},
 	KindRegisterController:        {"REGISTER_CONTROLLER_RECORD", 0, empty[RegisterControllerRecord]},
 	KindClearELR:                  {"CLEAR_ELR_RECORD", 0, empty[ClearELRRecord]},
+	KindUnregisterController:      {"UNREGISTER_CONTROLLER_RECORD", 0, empty[UnregisterControllerRecord]},
 }
 
 func empty[T any, P interface {

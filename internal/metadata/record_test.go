@@ -201,7 +201,7 @@ func TestEveryKindHasDefaults(t *testing.T) {
 			}
 		}
 	}
-	if len(kinds) != 26 {
+	if len(kinds) != 27 {
 		t.Errorf("%d kinds", len(kinds))
 	}
 }

@@ -167,6 +167,19 @@ func (r *RegisterControllerRecord) fields(c *codec) {
 	c.tags()
 }
 
+// UnregisterControllerRecord ends a controller's registration.
+type UnregisterControllerRecord struct {
+	ControllerID int32
+}
+
+// Kind implements [Body].
+func (*UnregisterControllerRecord) Kind() Kind { return KindUnregisterController }
+
+func (r *UnregisterControllerRecord) fields(c *codec) {
+	c.int32(&r.ControllerID)
+	c.tags()
+}
+
 // FeatureLevelRecord sets the finalized level of a feature; 0 removes it.
 type FeatureLevelRecord struct {
 	Name         string

@@ -60,6 +60,8 @@ func (d *Delta) replay(body Body) error {
 		return d.changeBroker(&BrokerRegistrationChangeRecord{BrokerID: r.ID, BrokerEpoch: r.Epoch, Fenced: Unfence})
 	case *RegisterControllerRecord:
 		d.next.controllers = d.next.controllers.set(r.ControllerID, newController(r))
+	case *UnregisterControllerRecord:
+		d.next.controllers = d.next.controllers.delete(r.ControllerID)
 	case *FeatureLevelRecord:
 		return d.replayFeature(r)
 	case *ProducerIDsRecord:
@@ -237,9 +239,9 @@ const kraftVersionFeature = "kraft.version"
 
 func (d *Delta) replayFeature(r *FeatureLevelRecord) error {
 	level := r.FeatureLevel
-	if r.Name == MetadataVersionFeature && (level < MinMetadataVersion || level > MaxMetadataVersion) {
+	if r.Name == MetadataVersionFeature && (level < MinMetadataVersion || level > MaxFollowedMetadataVersion) {
 		return fmt.Errorf("%s %d is outside of %d to %d",
-			r.Name, level, MinMetadataVersion, MaxMetadataVersion)
+			r.Name, level, MinMetadataVersion, MaxFollowedMetadataVersion)
 	}
 	if r.Name == kraftVersionFeature {
 		return nil

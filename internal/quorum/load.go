@@ -179,6 +179,9 @@ func (q *Quorum) replayBatch(h record.Header, entry []byte) error {
 	return q.loader.Replay(b)
 }
 
+// maxKRaftVersion is the newest level of kraft.version that is followed.
+const maxKRaftVersion = 1
+
 // checkVoters refuses the metadata of a quorum that is not this node alone.
 func (q *Quorum) checkVoters(state electionState, known bool) error {
 	if q.voters.kraftVersion == 0 {
@@ -189,6 +192,9 @@ func (q *Quorum) checkVoters(state electionState, known bool) error {
 	}
 	if q.voters.list == nil {
 		return fmt.Errorf("%w: kraft.version is %d and no voters are known", ErrNotSoleVoter, q.voters.kraftVersion)
+	}
+	if q.voters.kraftVersion > maxKRaftVersion {
+		return fmt.Errorf("kraft.version %d is not known: a newer Kafka has led this cluster", q.voters.kraftVersion)
 	}
 	for _, v := range q.voters.list.Voters {
 		if v.ID != q.o.NodeID || v.DirectoryID != q.o.DirectoryID {
@@ -236,7 +242,7 @@ func (q *Quorum) registerController() error {
 		return err
 	}
 	return q.decideAndAppend(controller.RegisterController{
-		ControllerID: q.o.NodeID, IncarnationID: id, Endpoints: q.o.Endpoints, Features: controller.SupportedFeatures(),
+		ControllerID: q.o.NodeID, IncarnationID: id, Endpoints: q.o.Endpoints, Features: controller.FollowedFeatures(q.Image()),
 	})
 }
 

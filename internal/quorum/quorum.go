@@ -138,6 +138,9 @@ func (q *Quorum) open() error {
 	if err := q.checkVoters(state, known); err != nil {
 		return err
 	}
+	if err := controller.CheckFeatures(q.Image()); err != nil {
+		return err
+	}
 	replayed := q.log.EndOffset()
 	if err := q.lead(state); err != nil {
 		return err

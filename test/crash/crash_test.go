@@ -102,6 +102,9 @@ func TestKill(t *testing.T) {
 		}
 		w.load()
 		w.kill()
+		if round%5 == 1 {
+			w.readOnly()
+		}
 		w.startKilled()
 		w.start()
 		w.check()
