@@ -211,15 +211,6 @@ func (c *Cleaner) Forget(dir string, tp checkpoint.TopicPartition) {
 	c.note(dir, func(all checkpoint.Offsets) { delete(all, tp) })
 }
 
-// Truncated takes note that a partition's log ends at an offset now: what comes behind is dirty.
-func (c *Cleaner) Truncated(dir string, tp checkpoint.TopicPartition, offset int64) {
-	c.note(dir, func(all checkpoint.Offsets) {
-		if at, ok := all[tp]; ok && at > offset {
-			all[tp] = offset
-		}
-	})
-}
-
 // note changes the checkpoint of a directory.
 func (c *Cleaner) note(dir string, change func(checkpoint.Offsets)) {
 	there := make(map[checkpoint.TopicPartition]bool)

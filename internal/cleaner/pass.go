@@ -75,6 +75,13 @@ func (c *Cleaner) compacted() []Partition {
 
 // plan looks at one log; nil when it cannot be worked on.
 func (c *Cleaner) plan(part Partition) *plan {
+	if to, ok := part.Log.TruncatedTo(); ok {
+		c.note(part.Dir, func(all checkpoint.Offsets) {
+			if all[part.Name] > to {
+				all[part.Name] = to
+			}
+		})
+	}
 	checkpointed, known, err := c.points.of(part.Dir, part.Name)
 	if err != nil {
 		if c.o.Failed != nil {

@@ -3,6 +3,7 @@ package commitlog
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,7 @@ type Log struct {
 	firstUnstable atomic.Int64 // -1: no open transaction
 	recoveryPoint atomic.Int64
 	lastFlushMs   atomic.Int64
+	cutTo         atomic.Int64 // the lowest end that a truncation made, for [Log.TruncatedTo]
 	failure       atomic.Pointer[failure]
 	epochs        *checkpoint.LeaderEpochs
 	maxima        maxima
@@ -119,10 +121,13 @@ func (o Options) withDefaults() Options {
 		o.Metrics = new(Metrics)
 	}
 	if o.ProducerIDExpirationMs == 0 {
-		o.ProducerIDExpirationMs = 86400000
+		o.ProducerIDExpirationMs = defaultProducerExpirationMs
 	}
 	return o
 }
+
+// defaultProducerExpirationMs is Kafka's default of producer.id.expiration.ms.
+const defaultProducerExpirationMs = 86_400_000
 
 // newLog makes a log without segments.
 func newLog(o Options) *Log {
@@ -139,6 +144,7 @@ func newLog(o Options) *Log {
 	l.seals.log = l
 	l.env.Seal = l.seals.of
 	l.firstUnstable.Store(-1)
+	l.cutTo.Store(math.MaxInt64)
 	l.lastFlushMs.Store(o.Clock().UnixMilli())
 	return l
 }

@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"tidemark/internal/segment"
@@ -18,11 +19,22 @@ func (l *Log) TruncateTo(offset int64) error {
 	if err := l.writable(); err != nil {
 		return err
 	}
+	l.noteCut(offset)
 	err := l.truncateTo(offset)
 	if err != nil {
 		return l.fail("truncate "+l.name, err)
 	}
 	return nil
+}
+
+// noteCut remembers where a truncation cuts. The caller holds mu.
+func (l *Log) noteCut(offset int64) { l.cutTo.Store(min(l.cutTo.Load(), offset)) }
+
+// TruncatedTo is the lowest offset at which the log was cut since this was asked last; false when it was not. What is
+// known of offsets from there on is not true any more.
+func (l *Log) TruncatedTo() (int64, bool) {
+	to := l.cutTo.Swap(math.MaxInt64)
+	return to, to != math.MaxInt64
 }
 
 func (l *Log) truncateTo(offset int64) error {
@@ -123,6 +135,7 @@ func (l *Log) TruncateFully(start int64) error {
 	if err := l.writable(); err != nil {
 		return err
 	}
+	l.noteCut(start)
 	if err := l.truncateFully(start); err != nil {
 		return l.fail("truncate "+l.name, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"tidemark/internal/checkpoint"
 	"tidemark/internal/cleaner"
 	"tidemark/internal/commitlog"
 )
@@ -55,18 +54,4 @@ func (s *Set) sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Truncated takes note that a partition's log was cut to end at an offset.
-//
-// Errors: ErrUnknownPartition.
-func (s *Set) Truncated(tp checkpoint.TopicPartition, offset int64) error {
-	d, ok := s.DirectoryOf(tp)
-	if !ok {
-		return ErrUnknownPartition
-	}
-	if d.Err == nil {
-		s.cleaner.Truncated(d.Path, tp, offset)
-	}
-	return nil
 }
