@@ -85,3 +85,27 @@ func pythonClient(module string) func(t *testing.T, addr string) *exec.Cmd {
 		return cmd
 	}
 }
+
+// nodeClient is KafkaJS, whose program is in the directory node.
+func nodeClient(t *testing.T, addr string) *exec.Cmd {
+	t.Helper()
+	dir := filepath.Join(cache(t), "node")
+	var key []byte
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		b, err := os.ReadFile(filepath.Join("node", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		key = append(key, b...)
+	}
+	installed(t, dir, string(key), exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", dir))
+	cmd := exec.Command("node", filepath.Join("node", "driver.js"), addr)
+	cmd.Env = append(os.Environ(), "MODULES="+dir, "KAFKAJS_NO_PARTITIONER_WARNING=1")
+	return cmd
+}

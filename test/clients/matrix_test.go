@@ -86,6 +86,10 @@ var clients = []client{
 		idempotent: true, transactions: true, static: classic, pattern: classic,
 	},
 	{
+		name: "kafkajs", title: "KafkaJS (Node.js)", start: nodeClient, codecs: allCodecs,
+		assignors: classicAssignors("RoundRobinAssigner"), idempotent: true, transactions: true, pattern: classic,
+	},
+	{
 		name: "kafka-go", title: "kafka-go (Go)", start: goClient("kafka-go"), codecs: allCodecs,
 		assignors: classicAssignors("range", "roundrobin"), silent: true,
 	},
