@@ -34,11 +34,10 @@ func (a *API) describeLogDirs(c *call, request *kmsg.DescribeLogDirsRequest) kms
 		}
 		wanted = func(tp checkpoint.TopicPartition) bool { return set[tp] }
 	}
-	cordoned := a.Node().Broker().CordonedLogDirs
 	for _, d := range a.Dirs.Directories() {
 		out := kmsg.NewDescribeLogDirsResponseDir()
 		out.Dir, out.TotalBytes, out.UsableBytes = d.Path, -1, -1
-		out.IsCordoned = slices.Contains(cordoned, d.Path)
+		out.IsCordoned = d.Cordoned
 		if err := a.describeLogDir(d, wanted, &out); err != nil {
 			a.Logger.Warn("log directory cannot be described", "dir", d.Path, "error", err)
 			out.ErrorCode, out.Topics = a.failed(c, kerr.KafkaStorageError), nil

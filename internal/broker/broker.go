@@ -94,6 +94,7 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 	}
 	b.startTook.Store(int64(time.Since(b.started)))
 	b.ready.Store(true)
+	b.reconfigure() // for changes since the listeners were opened
 	b.log.Info("ready", "listeners", b.Addresses(), "node", b.config().NodeID, "cluster", b.clusterID(),
 		"partitions", len(b.replicas.Partitions()), "took", time.Since(b.started).Round(time.Millisecond))
 	return b, nil

@@ -40,6 +40,7 @@ func (b *Broker) applyConfigs(image *metadata.Image) {
 	}
 	b.node.Store(node)
 	b.configureCleaner()
+	b.reconfigure()
 }
 
 // builtFeatures are the features that this broker can follow, with the range of levels. Levels above what is
@@ -110,7 +111,8 @@ func (b *Broker) register(ctx context.Context) error {
 
 func (b *Broker) heartbeat(ctx context.Context, shutdown bool) (controller.HeartbeatReply, error) {
 	return quorum.Ask[controller.HeartbeatReply](ctx, b.quorum, controller.BrokerHeartbeat{BrokerID: b.config().NodeID,
-		BrokerEpoch: b.epoch, CurrentOffset: b.quorum.Image().Offset(), WantShutdown: shutdown}, auth.Anonymous)
+		BrokerEpoch: b.epoch, CurrentOffset: b.quorum.Image().Offset(), WantShutdown: shutdown,
+		CordonedDirs: b.cordonedIDs()}, auth.Anonymous)
 }
 
 // leave gives up the leaderships and fences the broker, as a controlled shutdown does.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"strconv"
 	"time"
@@ -100,8 +99,9 @@ func (b *Broker) serve(context.Context) error {
 		Groups: b.groups})
 	b.server, err = server.New(server.Options{Handler: b.api, Versions: b.api.Versions(), Now: time.Now,
 		Logger: b.log, Metrics: b.metrics, MaxRequestBytes: c.SocketRequestMaxBytes,
-		MaxQueuedBytes: queuedBytes(c), IdleTimeout: c.ConnectionsMaxIdle, MaxConnections: int(c.MaxConnections),
-		MaxConnectionsPerIP: int(c.MaxConnectionsPerIP), PerIPOverrides: overrides(c)})
+		MaxQueuedBytes: queuedBytes(c), IdleTimeout: c.ConnectionsMaxIdle,
+		Limits: connectionLimits(b.node.Load()), SendBufferBytes: int(c.SocketSendBufferBytes),
+		ReceiveBufferBytes: int(c.SocketReceiveBufferBytes)})
 	if err != nil {
 		return err
 	}
@@ -129,16 +129,6 @@ func (b *Broker) quorumState() api.Quorum {
 
 // profileNames are the values of tidemark.api.versions as protocol names them.
 var profileNames = map[string]string{"wide": "full", "kafka": "strict-4.3"}
-
-func overrides(c *config.Broker) map[netip.Addr]int {
-	out := map[netip.Addr]int{}
-	for host, n := range c.MaxConnectionsPerIPOverrides {
-		if addr, err := netip.ParseAddr(host); err == nil {
-			out[addr] = int(n)
-		}
-	}
-	return out
-}
 
 // Addresses are the addresses of the listeners, by order of the config.
 func (b *Broker) Addresses() []string {

@@ -24,8 +24,8 @@ type Broker struct {
 	QuorumVoters            []Voter
 	QuorumBootstrapServers  []string // HOST:PORT
 
-	SocketSendBufferBytes        int32 // -1: the system's default
-	SocketReceiveBufferBytes     int32
+	SocketSendBufferBytes        int32 // -1: the system's default; so it is when the key is not set
+	SocketReceiveBufferBytes     int32 // likewise
 	SocketRequestMaxBytes        int32
 	SocketListenBacklogSize      int32
 	MaxConnections               int32
@@ -108,6 +108,24 @@ func (n *Node) bool(name string) bool     { return n.values[name].b }
 func (n *Node) text(name string) string   { return n.values[name].s }
 func (n *Node) list(name string) []string { return n.values[name].list }
 
+// intIfSet returns -1 for a key that is not set: its default in Kafka is better left to the system.
+func (n *Node) intIfSet(name string) int32 {
+	if _, set := n.effective[name]; !set {
+		return -1
+	}
+	return n.int(name)
+}
+
+// MaxConnectionsPerListener are the bounds that listeners have for themselves, by name
+// (listener.name.NAME.max.connections).
+func (n *Node) MaxConnectionsPerListener() map[string]int {
+	out := make(map[string]int, len(n.broker.Listeners))
+	for _, l := range n.broker.Listeners {
+		out[l.Name] = int(n.ofListener(l, "max.connections"))
+	}
+	return out
+}
+
 // duration returns a time given in the unit, cut off at the longest and shortest Duration.
 func (n *Node) duration(name string, unit time.Duration) time.Duration {
 	v := n.values[name].i
@@ -157,8 +175,8 @@ func (b *Broker) fillDirs(n *Node) {
 }
 
 func (b *Broker) fillLimits(n *Node) {
-	b.SocketSendBufferBytes = n.int("socket.send.buffer.bytes")
-	b.SocketReceiveBufferBytes = n.int("socket.receive.buffer.bytes")
+	b.SocketSendBufferBytes = n.intIfSet("socket.send.buffer.bytes")
+	b.SocketReceiveBufferBytes = n.intIfSet("socket.receive.buffer.bytes")
 	b.SocketRequestMaxBytes = n.int("socket.request.max.bytes")
 	b.SocketListenBacklogSize = n.int("socket.listen.backlog.size")
 	b.MaxConnections = n.int("max.connections")

@@ -48,7 +48,7 @@ func (s *Set) closeDirectory(d *directory, loaded bool, brokerEpoch int64) error
 	}
 	points, starts := checkpoint.Offsets{}, checkpoint.Offsets{}
 	var group errgroup.Group
-	group.SetLimit(max(1, s.opts.Settings.RecoveryThreadsPerDataDir))
+	group.SetLimit(max(1, s.settings().RecoveryThreadsPerDataDir))
 	for tp, log := range logs {
 		points[tp] = log.EndOffset()
 		if start := log.StartOffset(); start > log.FirstBaseOffset() {

@@ -64,7 +64,7 @@ func (s *Set) Load(ctx context.Context, assign Assign) error {
 	groups := make(map[*directory]*errgroup.Group, len(s.dirs))
 	for _, d := range s.dirs {
 		groups[d] = &errgroup.Group{}
-		groups[d].SetLimit(max(1, s.opts.Settings.RecoveryThreadsPerDataDir))
+		groups[d].SetLimit(max(1, s.settings().RecoveryThreadsPerDataDir))
 	}
 	done := make(chan error, len(s.dirs))
 	for _, d := range s.dirs {
@@ -223,6 +223,7 @@ func (s *Set) notLoaded(f found, err error) {
 }
 
 func (s *Set) logOptions(f found, path string, a Assignment) commitlog.Options {
+	settings := s.settings()
 	return commitlog.Options{
 		FS: s.opts.FS, Dir: path, Topic: f.tp.Topic, Partition: f.tp.Partition, TopicID: a.TopicID, Config: a.Config,
 		Clock: s.opts.Clock, Rand: s.opts.Rand, Logger: s.opts.Logger,
@@ -232,8 +233,8 @@ func (s *Set) logOptions(f found, path string, a Assignment) commitlog.Options {
 		Failed:                 func(err error) { s.fail(f.dir, err) },
 		Metrics:                s.opts.Metrics,
 		Memory:                 s.opts.Memory,
-		ProducerIDExpirationMs: s.opts.Settings.ProducerIDExpirationMs,
-		VerifyTransactions:     s.opts.Settings.VerifyTransactions,
+		ProducerIDExpirationMs: settings.ProducerIDExpirationMs,
+		VerifyTransactions:     settings.VerifyTransactions,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"tidemark/internal/checkpoint"
@@ -65,8 +66,15 @@ func (s *Set) emptiest() *directory {
 		count[e.dir]++
 	}
 	var best *directory
+	better := func(d *directory) bool {
+		if best == nil {
+			return true
+		}
+		cordoned, other := slices.Contains(s.cordoned, d.path), slices.Contains(s.cordoned, best.path)
+		return cordoned == other && count[d] < count[best] || !cordoned && other
+	}
 	for _, d := range s.dirs {
-		if d.failure == nil && (best == nil || count[d] < count[best]) {
+		if d.failure == nil && better(d) {
 			best = d
 		}
 	}

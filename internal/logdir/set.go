@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -96,10 +97,11 @@ type Set struct {
 	opts Options
 	dirs []*directory
 
-	mu     sync.RWMutex
-	logs   map[checkpoint.TopicPartition]*entry
-	loaded bool // every log was loaded: the clean marker may be written at the end
-	closed bool
+	mu       sync.RWMutex // guards opts.Settings too
+	cordoned []string
+	logs     map[checkpoint.TopicPartition]*entry
+	loaded   bool // every log was loaded: the clean marker may be written at the end
+	closed   bool
 
 	cleaner  *cleaner.Cleaner
 	progress progress
@@ -251,6 +253,7 @@ type Directory struct {
 	ID         [16]byte // all zero before Format
 	Err        error    // why it is offline; nil: it is online
 	Partitions int      // folders of partitions in it
+	Cordoned   bool     // it takes no new partitions
 }
 
 // Directories describes the log directories, in the order of log.dirs.
@@ -259,7 +262,8 @@ func (s *Set) Directories() []Directory {
 	defer s.mu.RUnlock()
 	out := make([]Directory, len(s.dirs))
 	for i, d := range s.dirs {
-		out[i] = Directory{Path: d.path, ID: d.meta.DirectoryID, Err: d.failure}
+		out[i] = Directory{Path: d.path, ID: d.meta.DirectoryID, Err: d.failure,
+			Cordoned: slices.Contains(s.cordoned, d.path)}
 	}
 	for _, e := range s.logs {
 		for i, d := range s.dirs {

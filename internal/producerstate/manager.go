@@ -134,6 +134,9 @@ func (m *Manager) expired(e *Entry, nowMs int64) bool {
 	return e.CurrentTxnFirstOffset == NoOffset && nowMs-e.LastTimestamp >= m.o.ExpirationMs
 }
 
+// SetExpiration is ExpirationMs from now on.
+func (m *Manager) SetExpiration(ms int64) { m.o.ExpirationMs = ms }
+
 // Expire forgets the producers without an open transaction whose last timestamp
 // is ExpirationMs or more before nowMs.
 func (m *Manager) Expire(nowMs int64) (removed int) {

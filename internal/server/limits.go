@@ -2,26 +2,54 @@ package server
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"sync"
 )
 
-// limits counts connections, in total and per address.
-type limits struct {
-	slots     chan struct{} // nil: no bound in total
-	perIP     int           // ≤ 0: none
-	overrides map[netip.Addr]int
+// Limits bound connections; they can change while the server runs. A bound of 0 is none.
+type Limits struct {
+	// MaxConnections bounds all connections together (max.connections): further ones wait.
+	MaxConnections int
+	// PerListener bounds those of a listener by its name; without an entry there is no bound of its own.
+	PerListener map[string]int
+	// PerIP bounds those of one address (max.connections.per.ip): further ones are closed; a negative one admits none.
+	// PerIPOverrides are exceptions; there 0, too, admits none of the address.
+	PerIP          int
+	PerIPOverrides map[netip.Addr]int
+}
 
-	mu     sync.Mutex
-	counts map[netip.Addr]int
+// limits counts connections, in total, per listener and per address.
+type limits struct {
+	mu        sync.Mutex
+	bounds    Limits
+	total     int
+	listeners map[string]int
+	counts    map[netip.Addr]int
+	moved     chan struct{} // closed when there may be room
 }
 
 func newLimits(o *Options) *limits {
-	l := &limits{perIP: o.MaxConnectionsPerIP, overrides: o.PerIPOverrides, counts: make(map[netip.Addr]int)}
-	if o.MaxConnections > 0 {
-		l.slots = make(chan struct{}, o.MaxConnections)
-	}
+	return &limits{bounds: o.Limits.clone(), listeners: map[string]int{}, counts: map[netip.Addr]int{},
+		moved: make(chan struct{})}
+}
+
+func (l Limits) clone() Limits {
+	l.PerListener, l.PerIPOverrides = maps.Clone(l.PerListener), maps.Clone(l.PerIPOverrides)
 	return l
+}
+
+// SetLimits puts other limits in force. Connections that there are stay.
+func (s *Server) SetLimits(l Limits) {
+	s.limits.mu.Lock()
+	defer s.limits.mu.Unlock()
+	s.limits.bounds = l.clone()
+	s.limits.wakeLocked()
+}
+
+func (l *limits) wakeLocked() {
+	close(l.moved)
+	l.moved = make(chan struct{})
 }
 
 // admit counts a connection, or says false when its address has too many. It
@@ -29,38 +57,53 @@ func newLimits(o *Options) *limits {
 //
 // Kafka: a connection above max.connections is accepted and then waits, one
 // above max.connections.per.ip is closed.
-func (l *limits) admit(ctx context.Context, ip netip.Addr) (bool, error) {
-	if l.slots != nil {
+func (l *limits) admit(ctx context.Context, listener string, ip netip.Addr) (bool, error) {
+	for {
+		l.mu.Lock()
+		if l.roomLocked(listener) {
+			defer l.mu.Unlock()
+			return l.countLocked(listener, ip), nil
+		}
+		moved := l.moved
+		l.mu.Unlock()
 		select {
-		case l.slots <- struct{}{}:
+		case <-moved:
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
 	}
-	limit, ok := l.overrides[ip]
+}
+
+func (l *limits) roomLocked(listener string) bool {
+	own := l.bounds.PerListener[listener]
+	return (l.bounds.MaxConnections <= 0 || l.total < l.bounds.MaxConnections) &&
+		(own <= 0 || l.listeners[listener] < own)
+}
+
+func (l *limits) countLocked(listener string, ip netip.Addr) bool {
+	limit, ok := l.bounds.PerIPOverrides[ip]
 	if !ok {
-		limit = l.perIP
+		limit = l.bounds.PerIP
 	}
-	l.mu.Lock()
-	admitted := l.counts[ip] < limit || limit <= 0 && !ok
-	if admitted {
-		l.counts[ip]++
+	if l.counts[ip] >= limit && (limit != 0 || ok) {
+		return false
 	}
-	l.mu.Unlock()
-	if !admitted && l.slots != nil {
-		<-l.slots
-	}
-	return admitted, nil
+	l.total++
+	l.listeners[listener]++
+	l.counts[ip]++
+	return true
 }
 
 // leave uncounts an admitted connection.
-func (l *limits) leave(ip netip.Addr) {
+func (l *limits) leave(listener string, ip netip.Addr) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total--
+	if l.listeners[listener]--; l.listeners[listener] == 0 {
+		delete(l.listeners, listener)
+	}
 	if l.counts[ip]--; l.counts[ip] == 0 {
 		delete(l.counts, ip)
 	}
-	l.mu.Unlock()
-	if l.slots != nil {
-		<-l.slots
-	}
+	l.wakeLocked()
 }

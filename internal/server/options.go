@@ -4,7 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/netip"
 	"time"
 
 	"tidemark/internal/protocol"
@@ -49,14 +48,13 @@ type Options struct {
 	// StallTimeout ends a connection that has request bytes reserved and does
 	// not go on sending while MaxQueuedBytes is set. 0 means 30 seconds.
 	StallTimeout time.Duration
-	// MaxConnections bounds all connections together (max.connections): further
-	// ones wait. 0 or less means no bound.
-	MaxConnections int
-	// MaxConnectionsPerIP bounds those of one address
-	// (max.connections.per.ip): further ones are closed. PerIPOverrides are
-	// exceptions. 0 or less means no bound.
-	MaxConnectionsPerIP int
-	PerIPOverrides      map[netip.Addr]int
+	// Limits bound the connections, until SetLimits.
+	Limits Limits
+	// SendBufferBytes and ReceiveBufferBytes are the buffers of sockets
+	// (socket.send.buffer.bytes, socket.receive.buffer.bytes). 0 or less leaves
+	// them to the system.
+	SendBufferBytes    int
+	ReceiveBufferBytes int
 	// DiskReads bounds how many reads of cold file pages run at once. 0 means
 	// 32.
 	DiskReads int

@@ -92,7 +92,7 @@ func (s *Server) pause(listener string, delay time.Duration, err error) time.Dur
 // accepted starts a connection if the limits allow it.
 func (s *Server) accepted(l *Listener, nc net.Conn) {
 	remote := addrPort(nc.RemoteAddr())
-	ok, err := s.limits.admit(s.stopping, remote.Addr())
+	ok, err := s.limits.admit(s.stopping, l.Name, remote.Addr())
 	if err != nil || !ok {
 		_ = nc.Close()
 		if err == nil {
@@ -101,9 +101,10 @@ func (s *Server) accepted(l *Listener, nc net.Conn) {
 		}
 		return
 	}
+	s.setBuffers(nc)
 	c := newConn(s, l, nc, remote)
 	if !s.addConn(c) {
-		s.limits.leave(remote.Addr())
+		s.limits.leave(l.Name, remote.Addr())
 		c.cancel()
 		_ = nc.Close()
 		return
@@ -113,9 +114,26 @@ func (s *Server) accepted(l *Listener, nc net.Conn) {
 		defer s.running.Done()
 		c.run()
 		s.removeConn(c)
-		s.limits.leave(remote.Addr())
+		s.limits.leave(l.Name, remote.Addr())
 		c.report()
 	}()
+}
+
+// setBuffers sizes the buffers of a socket. The system may take other sizes, or refuse: the connection works all the same.
+func (s *Server) setBuffers(nc net.Conn) {
+	sized, ok := nc.(interface {
+		SetReadBuffer(bytes int) error
+		SetWriteBuffer(bytes int) error
+	})
+	if !ok {
+		return
+	}
+	if n := s.opts.ReceiveBufferBytes; n > 0 {
+		_ = sized.SetReadBuffer(n)
+	}
+	if n := s.opts.SendBufferBytes; n > 0 {
+		_ = sized.SetWriteBuffer(n)
+	}
 }
 
 func (s *Server) addListener(l net.Listener) bool {

@@ -242,7 +242,7 @@ func TestThrottle(t *testing.T) {
 }
 
 func TestConnectionsPerIP(t *testing.T) {
-	s := start(t, echo, func(o *Options) { o.MaxConnectionsPerIP = 2 })
+	s := start(t, echo, func(o *Options) { o.Limits.PerIP = 2 })
 	a, b := s.dial(t), s.dial(t)
 	a.expect(1, "a")
 	b.expect(1, "b")
@@ -255,8 +255,8 @@ func TestConnectionsPerIP(t *testing.T) {
 
 func TestPerIPOverrides(t *testing.T) {
 	s := start(t, echo, func(o *Options) {
-		o.MaxConnectionsPerIP = 5
-		o.PerIPOverrides = map[netip.Addr]int{netip.MustParseAddr("127.0.0.1"): 0}
+		o.Limits.PerIP = 5
+		o.Limits.PerIPOverrides = map[netip.Addr]int{netip.MustParseAddr("127.0.0.1"): 0}
 	})
 	s.dial(t).ended()
 	s.await(t, "refusal", func() bool { return s.refused == 1 && s.opened == 0 })
@@ -264,7 +264,7 @@ func TestPerIPOverrides(t *testing.T) {
 
 // A connection above the total waits, and is served when another ends.
 func TestConnectionsInTotal(t *testing.T) {
-	s := start(t, echo, func(o *Options) { o.MaxConnections = 1 })
+	s := start(t, echo, func(o *Options) { o.Limits.MaxConnections = 1 })
 	a := s.dial(t)
 	a.expect(1, "a")
 	b := s.dial(t)
@@ -275,6 +275,33 @@ func TestConnectionsInTotal(t *testing.T) {
 	}
 	c := s.dial(t) // waits when the server is closed
 	c.send(request(1))
+}
+
+// Limits that change hold from then on; who waits for room is let in when there is.
+func TestLimitsChange(t *testing.T) {
+	s := start(t, echo, func(o *Options) { o.Limits.MaxConnections = 1 })
+	a := s.dial(t)
+	a.expect(1, "a")
+	b := s.dial(t)
+	b.send(request(1, 'b'))
+	s.SetLimits(Limits{MaxConnections: 2})
+	if _, body := b.receive(); string(body) != "b" {
+		t.Fatalf("got %q", body)
+	}
+	s.SetLimits(Limits{PerIP: 2})
+	s.dial(t).ended()
+	s.SetLimits(Limits{PerIP: -1, PerIPOverrides: map[netip.Addr]int{netip.MustParseAddr("127.0.0.1"): 3}})
+	s.dial(t).expect(1, "three are allowed")
+	s.SetLimits(Limits{PerIP: -1})
+	s.dial(t).ended()
+	s.SetLimits(Limits{PerListener: map[string]int{"": 4, "PLAINTEXT": 4}})
+	s.dial(t).expect(1, "four")
+	c := s.dial(t)
+	c.send(request(1, 'c'))
+	_ = a.Close()
+	if _, body := c.receive(); string(body) != "c" {
+		t.Fatalf("got %q", body)
+	}
 }
 
 // pastAfterwards is a clock that goes back far enough, once told, that every
