@@ -135,6 +135,9 @@ func (o *overlay) ReadDir(name string) ([]fs.DirEntry, error) {
 	if own, _ := o.node(folder); err != nil && (own == nil || !own.dir) {
 		return nil, err
 	}
+	if len(o.folders[folder]) == 0 {
+		return listed, nil
+	}
 	listed = slices.DeleteFunc(slices.Clone(listed), func(e fs.DirEntry) bool {
 		_, changed := o.folders[folder][e.Name()]
 		return changed

@@ -26,11 +26,11 @@ type claim struct {
 // each segment's indexes against its log, as a first look-up does, it reads the end of each time index, which is one
 // file of three.
 //
-// A time index that claims less than the truth would hide records. A claim is believed only when it is plain
-// ([segment.Segment.Claim]) and the claims rise from segment to segment; the segment before the first one that is not
-// passed over is checked, and when it turns out not to be passed over, the one before it. So a wrong claim that hides a
-// record needs a flipped bit in the very last entry of an index, and a record there that is later than whole segments
-// behind it, without which the bit flipped their claims would not rise. Errors are the disk's.
+// A time index that claims less than the truth would hide records. So a claim is believed only when it is plain (see
+// [segment.Segment.Claim]) and the claims rise from segment to segment, and the last segment passed over is checked all
+// the same: when it holds such a record, so is the one before it. What goes unseen is one flipped bit in the last
+// timestamp of an index that makes it fit between its neighbours, in a segment that ends with a record later than whole
+// segments behind it. Errors are the disk's.
 func (l *Log) PassOver(ts int64) error {
 	segments := l.view.Load().segments
 	sealed := segments[:len(segments)-1]

@@ -82,13 +82,12 @@ func (f *Found) byTime(log *commitlog.Log, explain bool) error {
 	var trace commitlog.Trace
 	var found commitlog.Found
 	var ok bool
-	err := log.LoadMaxima()
-	if err != nil {
-		return err
-	}
+	var err error
 	if f.Query.Max {
-		found, ok, err = log.MaxTimestamp(log.EndOffset())
-	} else {
+		if err = log.LoadMaxima(); err == nil {
+			found, ok, err = log.MaxTimestamp(log.EndOffset())
+		}
+	} else if err = log.PassOver(*f.Query.Time); err == nil {
 		found, ok, err = log.OffsetForTime(*f.Query.Time, log.EndOffset(), &trace)
 	}
 	if err != nil {

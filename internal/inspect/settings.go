@@ -190,9 +190,6 @@ func checkpointOffset(fsys vfs.FS, t Target, file string) int64 {
 
 // Open opens the log of a target for look-ups; see [commitlog.OpenTolerant].
 func Open(fsys vfs.FS, t Target, cfg commitlog.Config) (*commitlog.Log, error) {
-	if _, err := fsys.ReadDir(t.Dir); err != nil {
-		return nil, err
-	}
 	log, err := commitlog.OpenTolerant(commitlog.Options{
 		FS: segmentsOnly(fsys, t), Dir: t.Dir, Topic: t.Topic, Partition: t.Partition, Config: cfg,
 		StartOffset: checkpointOffset(fsys, t, logStartFile),

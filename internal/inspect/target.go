@@ -71,6 +71,9 @@ func Resolve(fsys vfs.FS, paths []string) ([]Target, error) {
 }
 
 func resolveDir(fsys vfs.FS, path string) ([]Target, error) {
+	if _, err := fsys.Stat(filepath.Join(path, checkpoint.LeaderEpochFile)); err == nil {
+		return []Target{partitionTarget(fsys, path)}, nil // without a listing, which may be long
+	}
 	entries, err := fsys.ReadDir(path)
 	if err != nil {
 		return nil, err

@@ -98,8 +98,8 @@ func (c *comparison) batch(h record.Header, pos int64) (string, error) {
 	}
 	for c.times.i < c.times.n && c.times.e.Offset <= h.LastOffset {
 		e := c.times.e
-		if e.Timestamp != c.max.Timestamp || h.MaxTimestamp != e.Timestamp || h.Magic >= 2 && e.Offset < h.BaseOffset {
-			return fmt.Sprintf("time index entry (%d, %d) is not the largest timestamp up to there, which is %d",
+		if e.Timestamp != c.max.Timestamp || h.LastOffset != c.max.Offset || h.Magic >= 2 && e.Offset < h.BaseOffset {
+			return fmt.Sprintf("time index entry (%d, %d) is not of the first batch with the largest timestamp up to there, %d",
 				e.Timestamp, e.Offset, c.max.Timestamp), nil
 		}
 		if err := c.times.advance(); err != nil {
