@@ -73,6 +73,10 @@ func (b *Broker) prove(context.Context) error {
 		return b.refuse("process.roles is %v: a broker without the controller role is part of a larger cluster",
 			b.config().ProcessRoles)
 	}
+	if !slices.Contains(b.config().ProcessRoles, "broker") {
+		return b.refuse("process.roles is %v: a controller without the broker role serves other brokers, which is not built",
+			b.config().ProcessRoles)
+	}
 	if err := b.checkNodeID(); err != nil {
 		return err
 	}
