@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"tidemark/test/oracle"
 )
 
 // goProgram is built once for all tests.
@@ -104,8 +106,19 @@ func nodeClient(t *testing.T, addr string) *exec.Cmd {
 		}
 		key = append(key, b...)
 	}
-	installed(t, dir, string(key), exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", dir))
+	installed(t, dir, string(key),
+		exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", dir))
 	cmd := exec.Command("node", filepath.Join("node", "driver.js"), addr)
 	cmd.Env = append(os.Environ(), "MODULES="+dir, "KAFKAJS_NO_PARTITIONER_WARNING=1")
 	return cmd
+}
+
+// javaClient is Kafka's own client, whose program is in the directory java: it is compiled as it starts.
+func javaClient(t *testing.T, addr string) *exec.Cmd {
+	t.Helper()
+	source, err := filepath.Abs(filepath.Join("java", "Driver.java"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return oracle.Get(t, oracle.Version).PlainTool("com.sun.tools.javac.launcher.Main", source, addr)
 }

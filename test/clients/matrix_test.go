@@ -61,6 +61,10 @@ var allAssignors = append(classicAssignors("range", "roundrobin", "sticky", "coo
 
 var clients = []client{
 	{
+		name: "java", title: "Kafka's own (Java)", start: javaClient, codecs: allCodecs, assignors: allAssignors,
+		idempotent: true, transactions: true, static: both, pattern: both,
+	},
+	{
 		name: "franz", title: "franz-go (Go)", start: goClient("franz-go"), codecs: allCodecs, assignors: allAssignors,
 		idempotent: true, transactions: true, static: classic, pattern: both,
 	},
@@ -116,33 +120,46 @@ func TestMatrix(t *testing.T) {
 	each("work", (*run).work)
 	w.kill(t)
 	w.judge = newJudge(t, w.addr)
-	each("after-kill", (*run).afterKill)
+	each("after-kill", func(r *run, t *testing.T) {
+		r.afterKill(t)
+		r.saw[offsetsColumn] = append(r.saw[offsetsColumn], "of all, after SIGKILL of the broker")
+	})
 	compareTable(t, runs)
 }
 
 // work are the steps before the broker is killed.
 func (r *run) work(t *testing.T) {
 	r.version = r.call(t, request{Do: "version"}).Version
-	t.Run("topics", r.topics)
-	for _, codec := range r.client.codecs {
-		t.Run("codec-"+codec, func(t *testing.T) { r.codec(t, codec) })
+	r.saw = make(map[column][]string)
+	step := func(c column, cell, name string, do func(t *testing.T)) {
+		if t.Run(name, do) {
+			r.saw[c] = append(r.saw[c], cell)
+		}
 	}
-	t.Run("time", r.byTime)
+	step(topicsColumn, "yes", "topics", r.topics)
+	for _, codec := range r.client.codecs {
+		step(codecsColumn, codec, "codec-"+codec, func(t *testing.T) { r.codec(t, codec) })
+	}
+	step(timeColumn, "yes", "time", r.byTime)
 	if r.client.idempotent {
-		t.Run("idempotent", r.idempotent)
+		step(idempotentColumn, "yes", "idempotent", r.idempotent)
 	}
 	if r.client.transactions {
-		t.Run("transactions", r.transactions)
-		t.Run("copy", r.copyInTransactions)
+		step(transactionsColumn, "committed and aborted, fenced", "transactions", r.transactions)
+		step(transactionsColumn, "copied with offsets", "copy", r.copyInTransactions)
 	}
 	for _, a := range r.client.assignors {
-		t.Run("group-"+a.String(), func(t *testing.T) { r.group(t, a) })
+		c := classicColumn
+		if a.protocol == "consumer" {
+			c = consumerColumn
+		}
+		step(c, a.name, "group-"+a.String(), func(t *testing.T) { r.group(t, a) })
 	}
 	for _, protocol := range r.client.static {
-		t.Run("static-"+protocol, func(t *testing.T) { r.static(t, protocol) })
+		step(staticColumn, protocol, "static-"+protocol, func(t *testing.T) { r.static(t, protocol) })
 	}
 	for _, protocol := range r.client.pattern {
-		t.Run("pattern-"+protocol, func(t *testing.T) { r.pattern(t, protocol) })
+		step(patternColumn, protocol, "pattern-"+protocol, func(t *testing.T) { r.pattern(t, protocol) })
 	}
-	t.Run("offsets", r.offsets)
+	step(offsetsColumn, "of a new consumer", "offsets", r.offsets)
 }

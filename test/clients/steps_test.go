@@ -20,6 +20,7 @@ type run struct {
 	*driver
 	client  client
 	version string
+	saw     map[column][]string // what went well
 }
 
 // topic is a name that no other client uses.

@@ -95,7 +95,8 @@ class Consumer:
     def __init__(self, addr, r):
         config = {"group_id": r["group"], "auto_offset_reset": "earliest", "enable_auto_commit": False,
                   "isolation_level": "read_committed" if r.get("committed") else "read_uncommitted",
-                  "heartbeat_interval_ms": 300, "fetch_max_wait_ms": 100}
+                  "heartbeat_interval_ms": 300, "fetch_max_wait_ms": 100,
+                  "metadata_max_age_ms": 1000}  # a member that joins before it knows its topics has none until then
         if r.get("assignor"):
             config["partition_assignment_strategy"] = [ASSIGNORS[r["assignor"]]]
         if r.get("instance"):
