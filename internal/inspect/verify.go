@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -93,6 +94,13 @@ type partitionCheck struct {
 	interval   int64
 }
 
+// closed tells whether the clean marker says that the partition was closed.
+//
+// Kafka: 4.4 does not close its metadata log when it stops in good order; its indexes keep their full size.
+func (p *partitionCheck) closed() bool {
+	return p.dir != nil && p.dir.clean && filepath.Base(p.target.Dir) != metadataFolder
+}
+
 // plan starts the checks of all segments, in order.
 func (v *verifier) plan(targets []Target, ordered chan<- *partitionCheck) error {
 	for _, t := range targets {
@@ -179,7 +187,7 @@ func (v *verifier) segments(p *partitionCheck) []*segmentPlan {
 		if p.target.wants(base) {
 			plans = append(plans, &segmentPlan{
 				fs: v.fs, target: p.target, base: base, nextBase: p.folder.folder.nextBase(i), first: i == 0,
-				inUse: p.folder.inUse, clean: p.dir != nil && p.dir.clean, epochs: p.folder.epochs, snapshots: snapshots,
+				inUse: p.folder.inUse, clean: p.closed(), epochs: p.folder.epochs, snapshots: snapshots,
 				progress: v.o.Progress,
 			})
 		}

@@ -5,6 +5,7 @@ package relay
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -85,6 +86,11 @@ func (w *world) changeTopics(s *server) {
 
 func (w *world) create(s *server, tp *topic) {
 	w.t.Helper()
+	if w.kafka.Version < "4.1" { // such small segments were allowed by another name, and are not any more
+		if i := slices.Index(tp.configs, "internal.segment.bytes"); i >= 0 {
+			tp.configs = slices.Delete(tp.configs, i, i+2)
+		}
+	}
 	s.CreateTopic(w.t, tp.name, tp.partitions, tp.configs...)
 	w.topics[tp.name] = tp
 	for p := range tp.partitions {

@@ -62,8 +62,8 @@ type server struct {
 	leg
 }
 
-func newWorld(t *testing.T, dirs int) *world {
-	w := &world{t: t, kafka: oracle.Get(t, oracle.Version), book: ledger.New(), topics: make(map[string]*topic),
+func newWorld(t *testing.T, version string, dirs int) *world {
+	w := &world{t: t, kafka: oracle.Get(t, version), book: ledger.New(), topics: make(map[string]*topic),
 		committed: make(map[string]int64)}
 	base := t.TempDir()
 	for i := range dirs {
@@ -153,7 +153,7 @@ func TestRelay(t *testing.T) {
 		{"two directories", "K T! K! T K", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, c.dirs)
+			w := newWorld(t, oracle.Version, c.dirs)
 			for _, l := range legs(c.legs) {
 				w.run(l)
 			}
