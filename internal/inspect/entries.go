@@ -52,8 +52,8 @@ func openEntries(fsys vfs.FS, name string, width int64) (*entryReader, error) {
 
 // measurePadding finds the zeros at the end, from the end on.
 func (r *entryReader) measurePadding() error {
-	buf := make([]byte, 32<<10/r.width*r.width)
 	end := r.n * r.width
+	buf := make([]byte, min(32<<10/r.width*r.width, end))
 	for end > 0 {
 		part := buf[:min(int64(len(buf)), end)]
 		if err := r.readFull(part, end-int64(len(part))); err != nil {
@@ -102,7 +102,7 @@ func (r *entryReader) peek() []byte {
 	}
 	count := min(entryChunk, r.n-r.next)
 	if int64(cap(r.buf)) < count*r.width {
-		r.buf = make([]byte, entryChunk*r.width)
+		r.buf = make([]byte, count*r.width)
 	}
 	r.buf, r.bufFrom = r.buf[:count*r.width], r.next
 	if err := r.readFull(r.buf, r.next*r.width); err != nil {

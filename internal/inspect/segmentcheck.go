@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/index"
@@ -109,7 +110,7 @@ type segmentCheck struct {
 	times               timeCheck
 	txns                txnCheck
 	epoch               int // index into epochs
-	it                  record.Iterator
+	it                  *record.Iterator
 	firstLast, firstMax int64 // last offset and largest timestamp of the first good batch
 
 	unknown bool // the batch before had a wrong checksum: its end is not known
@@ -150,10 +151,22 @@ func checkSegment(p *segmentPlan) (segmentReport, error) {
 	return c.report, nil
 }
 
+// walker is what goes over the batches of a segment, with its buffers.
+type walker struct {
+	sc record.Scanner
+	it record.Iterator
+}
+
+var walkers = sync.Pool{New: func() any { return new(walker) }}
+
 // walk goes over all batches. Behind bytes that are no batch it goes on with the next good one.
 func (c *segmentCheck) walk() error {
-	sc := record.NewScanner(nil, 0, 0)
+	w := walkers.Get().(*walker)
+	defer walkers.Put(w)
+	defer w.sc.Reset(nil, 0, 0) // keeps no file
+	sc := &w.sc
 	sc.File, sc.MaxBatchBytes = c.name, maxDecoded
+	c.it = &w.it
 	for from := int64(0); from < c.size; {
 		sc.Reset(c.file, from, c.size)
 		for sc.Next() {
