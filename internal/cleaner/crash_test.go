@@ -21,7 +21,9 @@ import (
 func fillForRounds(w *world) error {
 	steps := []func() error{
 		func() error { return w.some(-1, record.None, false, kv{"a", value("1")}, kv{"b", value("1")}) },
-		func() error { return w.some(5, record.Gzip, false, kv{"a", value("2")}, kv{"c", nil}, kv{"d", value("1")}) },
+		func() error {
+			return w.some(5, record.Gzip, false, kv{"a", value("2")}, kv{"c", nil}, kv{"d", value("1")})
+		},
 		w.roll,
 		func() error { return w.some(7, record.None, true, kv{"a", value("aborted")}) },
 		func() error { return w.some(8, record.None, true, kv{"e", value("1")}) },
