@@ -77,7 +77,7 @@ func (s *groupShard) write(w *group.Write) *Write {
 // writeAll queues writes of the machine's own.
 func (s *groupShard) writeAll(all []*group.Write) {
 	for _, w := range all {
-		s.env.Do(func() *Write { return s.write(w) }, func(err error) {
+		s.env.Do("", func() *Write { return s.write(w) }, func(err error) {
 			w.Stored(err)
 			if err != nil {
 				s.g.o.Logger.Warn("records of groups cannot be written", "partition", s.env.Partition(), "error", err)

@@ -86,12 +86,14 @@ func (g *Groups) command(id string, run func(m *group.Machine) *group.Write, don
 		done(ErrNotCoordinator)
 		return
 	}
-	g.commandOn(partition, run, done)
+	g.commandOn(partition, id, run, done)
 }
 
-func (g *Groups) commandOn(partition int32, run func(m *group.Machine) *group.Write, done func(error)) {
+// commandOn runs a command on the machine of a partition; key is that of [Command].
+func (g *Groups) commandOn(partition int32, key string, run func(m *group.Machine) *group.Write, done func(error)) {
 	var w *group.Write
 	g.runtime.Do(partition, Command[*groupShard]{
+		Key: key,
 		Run: func(s *groupShard) *Write {
 			w = run(s.machine)
 			return s.write(w)
@@ -207,6 +209,7 @@ func (g *Groups) CommitTransactional(r *group.CommitRequest, t Transaction, done
 	var each []error
 	var refused error
 	g.runtime.Do(partition, Command[*groupShard]{
+		Key: r.Group,
 		Run: func(s *groupShard) *Write {
 			var w *group.Write
 			each, w, refused = s.machine.CommitTransactional(r, t.ProducerID)
@@ -328,7 +331,7 @@ func (g *Groups) List(f group.Filter, done func([]group.Listed, error)) {
 		done(all, nil)
 	})
 	for i, partition := range partitions {
-		g.commandOn(partition, func(m *group.Machine) *group.Write {
+		g.commandOn(partition, "", func(m *group.Machine) *group.Write {
 			lists[i] = m.List(f)
 			return nil
 		}, func(err error) { gathered.set(i, err) })

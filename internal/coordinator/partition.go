@@ -30,6 +30,7 @@ type partition[S Shard] struct {
 	running bool     // a goroutine works on the queue
 
 	// What follows belongs to the loop.
+	open      openWrites
 	timers    timers
 	waiting   []waiting // appended and not yet on all in-sync replicas, by offset
 	stopWatch func()
@@ -49,7 +50,7 @@ type waiting struct {
 }
 
 func newPartition[S Shard](o *Options[S], id, leaderEpoch int32, log Log) *partition[S] {
-	p := &partition[S]{o: o, log: log, timers: newTimers()}
+	p := &partition[S]{o: o, log: log, timers: newTimers(), open: openWrites{keys: map[string]bool{}}}
 	p.env = &Env{partition: id, epoch: leaderEpoch, host: p}
 	p.shard = o.NewShard(p.env)
 	p.firstWaiting.Store(math.MaxInt64)
@@ -81,7 +82,7 @@ func (p *partition[S]) enqueue(task func()) {
 	}
 }
 
-// drain runs tasks until there are none.
+// drain runs tasks until there are none. What the tasks that were there at once want written is appended at their end.
 func (p *partition[S]) drain() {
 	for {
 		p.mu.Lock()
@@ -97,6 +98,8 @@ func (p *partition[S]) drain() {
 			task()
 			tasks[i] = nil
 		}
+		p.flush()
+		p.arm()
 		p.mu.Lock()
 		p.spare = tasks[:0]
 		p.mu.Unlock()
@@ -114,7 +117,6 @@ func (p *partition[S]) activate() bool {
 	p.enqueue(func() {
 		p.stopWatch = p.log.Watch(p.moved)
 		p.shard.Loaded()
-		p.arm()
 	})
 	return true
 }
@@ -132,6 +134,7 @@ func (p *partition[S]) unload() {
 
 // close is the last task.
 func (p *partition[S]) close() {
+	p.flush()
 	p.stopWatch()
 	for _, w := range p.waiting {
 		answer(w.done, ErrNotCoordinator)
@@ -139,7 +142,6 @@ func (p *partition[S]) close() {
 	p.waiting = nil
 	p.firstWaiting.Store(math.MaxInt64)
 	p.timers = newTimers()
-	p.arm()
 	p.shard.Unloaded()
 }
 
@@ -152,8 +154,8 @@ func answer(done func(error), err error) {
 func (p *partition[S]) now() time.Time { return p.o.Clock() }
 
 // do queues a command of the shard's own.
-func (p *partition[S]) do(run func() *Write, done func(error)) {
-	if err := p.submit(func() { p.execute(run, done) }); err != nil {
+func (p *partition[S]) do(key string, run func() *Write, done func(error)) {
+	if err := p.submit(func() { p.execute(key, run, done) }); err != nil {
 		answer(done, err)
 	}
 }

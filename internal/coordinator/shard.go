@@ -36,7 +36,7 @@ type Record struct {
 	Key, Value []byte
 }
 
-// Write is what a command wants appended, as one batch.
+// Write is what a command wants appended, in one batch.
 type Write struct {
 	Records []Record
 	// ProducerID, when Transactional, is the producer in whose transaction the records are.
@@ -57,6 +57,9 @@ type Write struct {
 
 // Command is something to be done by a shard.
 type Command[S Shard] struct {
+	// Key names the part of the shard that the command looks at and changes, as a group or a transactional id; "": all
+	// of it. What commands of different keys want written may be appended as one batch, after all of them have run.
+	Key string
 	// Run decides; nil: there is nothing to write.
 	Run func(s S) *Write
 	// Done is called once: with nil when the write is on all in-sync replicas or there was none; else with one of
@@ -76,8 +79,8 @@ type host interface {
 	now() time.Time
 	setTimer(key string, at time.Time)
 	stopTimer(key string)
-	do(run func() *Write, done func(error))
-	execute(run func() *Write, done func(error))
+	do(key string, run func() *Write, done func(error))
+	execute(key string, run func() *Write, done func(error))
 }
 
 // Partition is the partition's number.
@@ -97,7 +100,7 @@ func (e *Env) SetTimer(key string, at time.Time) { e.host.setTimer(key, at) }
 func (e *Env) StopTimer(key string) { e.host.stopTimer(key) }
 
 // Do queues a command of the shard's own; see [Command]. It may be called from any goroutine.
-func (e *Env) Do(run func() *Write, done func(error)) { e.host.do(run, done) }
+func (e *Env) Do(key string, run func() *Write, done func(error)) { e.host.do(key, run, done) }
 
 // Run runs a command of the shard's own at once. It is for Timeout alone.
-func (e *Env) Run(run func() *Write, done func(error)) { e.host.execute(run, done) }
+func (e *Env) Run(run func() *Write, done func(error)) { e.host.execute("", run, done) }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tidemark/internal/checkpoint"
+	"tidemark/internal/replica"
 	"tidemark/internal/txn"
 )
 
@@ -175,12 +176,16 @@ func (s *simulation) move() {
 		s.clients[s.rng.IntN(len(s.clients))].step()
 	case n < 96:
 		s.pass(s.rt, time.Duration(s.rng.IntN(4000))*time.Millisecond)
+		s.log.refuse = nil
 	case n < 97:
 		s.log.behind = s.faults && !s.log.behind
 		if !s.log.behind {
 			s.log.commit()
 		}
+	case n < 98 && s.faults && s.log.refuse == nil && s.rng.IntN(2) == 0:
+		s.log.refuse = replica.ErrNotEnoughReplicas
 	case n < 98 && s.faults:
+		s.log.refuse = nil
 		s.start()
 	case n < 99 && s.faults:
 		s.clients[s.rng.IntN(len(s.clients))].restart()
@@ -224,8 +229,8 @@ func (s *simulation) checkAtomic() {
 }
 
 // TestSimulation lets clients run transactions while answers are lost, requests doubled, the order of everything
-// mixed, replication held up, markers refused, clients and coordinators killed. Afterwards no transaction is open,
-// every one has one outcome in all partitions, and it is the one that its producer was told.
+// mixed, replication held up, appends and markers refused, clients and coordinators killed. Afterwards no transaction
+// is open, every one has one outcome in all partitions, and it is the one that its producer was told.
 func TestSimulation(t *testing.T) {
 	committed := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -245,7 +250,7 @@ func TestSimulation(t *testing.T) {
 		for range 1500 {
 			s.move()
 		}
-		s.faults, s.log.behind = false, false
+		s.faults, s.log.behind, s.log.refuse = false, false, nil
 		s.log.commit()
 		w.pass(rt, time.Minute)
 		w.start()

@@ -84,7 +84,7 @@ func (p *partition[S]) setTimer(key string, at time.Time) { p.timers.set(key, at
 
 func (p *partition[S]) stopTimer(key string) { p.timers.remove(key) }
 
-// arm has the clock wake the loop at the earliest timer. It is called at the end of each task.
+// arm has the clock wake the loop at the earliest timer. It is called when the tasks that were queued are done.
 func (p *partition[S]) arm() {
 	at, ok := p.timers.next()
 	if ok && p.disarm != nil && p.armedAt.Equal(at) {
@@ -111,13 +111,13 @@ func (p *partition[S]) ring() {
 
 // tick lets the timers that are due go off.
 func (p *partition[S]) tick() {
+	p.flush() // a timer may look at anything
 	p.disarm = nil
 	now := p.now()
 	for {
 		key, ok := p.timers.due(now)
 		switch {
 		case !ok:
-			p.arm()
 			return
 		case key == replicationTimer:
 			p.expireWaiting()

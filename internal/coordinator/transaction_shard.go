@@ -151,7 +151,7 @@ func (s *transactionShard) writeMarkers(m txn.Markers) {
 	}
 	marker := Marker{Producer: m.Producer, Commit: m.Commit, CoordinatorEpoch: s.env.LeaderEpoch(), Version: m.Version}
 	s.t.o.Markers.Write(marker, there, func(errs []error) {
-		s.env.Do(func() *Write { return s.marked(m, there, errs) }, func(err error) { s.retryUnless(m.ID, err) })
+		s.env.Do(m.ID, func() *Write { return s.marked(m, there, errs) }, func(err error) { s.retryUnless(m.ID, err) })
 	})
 }
 
@@ -197,7 +197,7 @@ func (s *transactionShard) marked(m txn.Markers, partitions []checkpoint.TopicPa
 
 // complete closes a transaction of which every partition has its marker.
 func (s *transactionShard) complete(id string) {
-	s.env.Do(func() *Write { return s.write(s.machine.Complete(id)) }, func(err error) { s.retryUnless(id, err) })
+	s.env.Do(id, func() *Write { return s.write(s.machine.Complete(id)) }, func(err error) { s.retryUnless(id, err) })
 }
 
 // retryUnless tries to close a transaction again when its record could not be written.

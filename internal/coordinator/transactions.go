@@ -90,7 +90,7 @@ func (t *Transactions) command(id string, run func(s *transactionShard) *Write, 
 		done(ErrNotCoordinator)
 		return
 	}
-	t.runtime.Do(partition, Command[*transactionShard]{Run: run, Done: done})
+	t.runtime.Do(partition, Command[*transactionShard]{Key: id, Run: run, Done: done})
 }
 
 // Init gives a producer its id and epoch; see txn.Machine.Init.

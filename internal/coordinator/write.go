@@ -1,51 +1,140 @@
 package coordinator
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
 	"tidemark/record"
 )
 
-// execute runs a command and appends what it wants.
-func (p *partition[S]) execute(run func() *Write, done func(error)) {
-	defer p.arm()
+// execute runs a command. What it wants written is appended with the writes of the commands around it; a command that
+// may see what they change has them appended first.
+func (p *partition[S]) execute(key string, run func() *Write, done func(error)) {
+	if key == "" || p.open.keys[key] {
+		p.flush()
+	}
 	w := run()
-	if w == nil {
+	switch {
+	case w == nil:
 		answer(done, nil)
+	case !w.joins():
+		p.flush()
+		p.append([]openWrite{{w, done}})
+	default:
+		if p.open.sizeBytes+w.sizeBytes() > maxJointBytes {
+			p.flush()
+		}
+		p.open.add(key, w, done)
+		if key == "" {
+			p.flush()
+		}
+	}
+}
+
+// maxJointBytes bounds the records of a batch with the writes of several commands.
+const maxJointBytes = 256 << 10
+
+// joins tells whether a write may share a batch with others: those of transactions have a producer of their own.
+func (w *Write) joins() bool { return !w.Transactional && w.Marker == nil }
+
+// sizeBytes is about what a write's records take in a batch.
+func (w *Write) sizeBytes() int {
+	const overhead = 20
+	n := 0
+	for i := range w.Records {
+		n += len(w.Records[i].Key) + len(w.Records[i].Value) + overhead
+	}
+	return n
+}
+
+// openWrites are the writes of commands that have run and are not appended yet. The shard has not taken them in, so
+// that nothing has to be undone when the append fails: no two are of the same key, and no command that could see their
+// outcome has run since.
+type openWrites struct {
+	writes    []openWrite
+	keys      map[string]bool
+	sizeBytes int
+}
+
+type openWrite struct {
+	*Write
+	done func(error)
+}
+
+func (o *openWrites) add(key string, w *Write, done func(error)) {
+	o.writes = append(o.writes, openWrite{w, done})
+	o.keys[key] = true
+	o.sizeBytes += w.sizeBytes()
+}
+
+// flush appends the open writes, as one batch. If that is too large for the log, each becomes a batch of its own.
+func (p *partition[S]) flush() {
+	if len(p.open.writes) == 0 {
 		return
 	}
-	batch, err := p.batch(w)
+	p.append(p.open.writes)
+	clear(p.open.writes)
+	clear(p.open.keys)
+	p.open.writes, p.open.sizeBytes = p.open.writes[:0], 0
+}
+
+// append appends writes as one batch, takes them into the shard and has them wait for the high watermark; or it answers
+// them all with the error. Only writes that join may be more than one.
+func (p *partition[S]) append(writes []openWrite) {
+	base, last, err := p.appendBatch(writes)
+	if errors.Is(err, ErrCannotWrite) && len(writes) > 1 {
+		for i := range writes {
+			p.append(writes[i : i+1])
+		}
+		return
+	}
 	if err != nil {
-		answer(done, err)
+		for _, w := range writes {
+			answer(w.done, err)
+		}
 		return
 	}
-	base, last, err := p.log.Append(batch, AppendOptions{Verification: w.Verification,
-		TransactionVersion: w.TransactionVersion})
-	if err != nil {
-		answer(done, appendError(err))
-		return
+	deadline := p.now().Add(p.o.WriteTimeout)
+	for _, w := range writes {
+		p.apply(w.Write, base)
+		base += int64(len(w.Records))
+		p.waiting = append(p.waiting, waiting{last: last, committed: w.Committed, done: w.done, deadline: deadline})
 	}
-	p.apply(w, base)
-	p.waiting = append(p.waiting, waiting{last: last, committed: w.Committed, done: done,
-		deadline: p.now().Add(p.o.WriteTimeout)})
 	p.advance()
 }
 
-// batch makes the batch of a write.
-func (p *partition[S]) batch(w *Write) ([]byte, error) {
+func (p *partition[S]) appendBatch(writes []openWrite) (base, last int64, err error) {
+	batch, err := p.batch(writes)
+	if err != nil {
+		return -1, -1, err
+	}
+	first := writes[0]
+	base, last, err = p.log.Append(batch, AppendOptions{Verification: first.Verification,
+		TransactionVersion: first.TransactionVersion})
+	if err != nil {
+		err = appendError(err)
+	}
+	return base, last, err
+}
+
+// batch makes the batch of writes.
+func (p *partition[S]) batch(writes []openWrite) ([]byte, error) {
 	nowMs := p.now().UnixMilli()
 	o := record.DefaultBuilderOptions()
-	if w.Transactional || w.Marker != nil {
-		o.Transactional, o.ProducerID, o.ProducerEpoch = true, w.ProducerID, w.ProducerEpoch
+	first := writes[0]
+	if !first.joins() {
+		o.Transactional, o.ProducerID, o.ProducerEpoch = true, first.ProducerID, first.ProducerEpoch
 	}
-	if w.Marker != nil {
-		return record.EndTxnMarker(o, nowMs, *w.Marker)
+	if first.Marker != nil {
+		return record.EndTxnMarker(o, nowMs, *first.Marker)
 	}
 	b := record.NewBuilder(o)
-	for _, r := range w.Records {
-		if err := b.Append(nowMs, r.Key, r.Value, nil); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrCannotWrite, err)
+	for _, w := range writes {
+		for _, r := range w.Records {
+			if err := b.Append(nowMs, r.Key, r.Value, nil); err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrCannotWrite, err)
+			}
 		}
 	}
 	return b.Bytes(), nil
@@ -106,10 +195,7 @@ func (p *partition[S]) moved() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state == active {
-		p.enqueue(func() {
-			p.advance()
-			p.arm()
-		})
+		p.enqueue(p.advance)
 	}
 }
 
