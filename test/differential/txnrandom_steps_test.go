@@ -171,7 +171,11 @@ func (r *randomRun) records() []rec {
 	for range 1 + r.rng.IntN(3) {
 		r.now += int64(r.rng.IntN(3000)) - 500
 		r.times[r.now] = true
-		all = append(all, rec{ts: r.now, key: []byte("k"), value: []byte("v")})
+		one := rec{ts: r.now, key: []byte("k"), value: []byte("v")}
+		if r.bySize() && r.rng.IntN(8) == 0 {
+			one.value = make([]byte, 100_000)
+		}
+		all = append(all, one)
 	}
 	return all
 }
