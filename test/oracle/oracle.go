@@ -144,10 +144,15 @@ func fetch(version, dir string) error {
 		modules = append(modules, "org.apache.logging.log4j:log4j-slf4j-impl:2.25.1",
 			"org.apache.logging.log4j:log4j-core:2.25.1")
 	}
+	return copyJars(modules, dependency, dir)
+}
+
+// copyJars fetches modules, "group:artifact:version", and what they need, into dir.
+func copyJars(modules []string, form, dir string) error {
 	var dependencies strings.Builder
 	for _, m := range modules {
 		part := strings.Split(m, ":")
-		fmt.Fprintf(&dependencies, dependency, part[0], part[1], part[2])
+		fmt.Fprintf(&dependencies, form, part[0], part[1], part[2])
 	}
 	project, err := os.MkdirTemp("", "tidemark-oracle")
 	if err != nil {
