@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tidemark/cmd/internal/cli"
+	"tidemark/record"
 )
 
 // dumpLogTool is Kafka's DumpLogSegments: the files of a partition as text.
@@ -90,6 +91,9 @@ type dumper struct {
 	deep, printContents, skipMetadata bool
 	maxBytes                          int64
 	decode                            recordDecoder
+
+	it   record.Iterator
+	line []byte
 
 	mismatches     []fileFindings // index entries that do not fit the log
 	time           timeFindings

@@ -12,8 +12,8 @@ import (
 	"tidemark/record"
 )
 
-// recordDecoder gives the texts of a record's key and value; nil stands for none.
-type recordDecoder func(r *record.Record) (key, value *string, err error)
+// recordDecoder gives the texts of a record's key and value; nil stands for none. They may be the record's own bytes.
+type recordDecoder func(r *record.Record) (key, value []byte, err error)
 
 func (d *dumper) printContent(r *record.Record) error {
 	key, value, err := d.decode(r)
@@ -25,13 +25,19 @@ func (d *dumper) printContent(r *record.Record) error {
 		prefix = "| "
 	}
 	if key != nil {
-		fmt.Fprintf(d.out, "%skey: %s", prefix, *key)
+		d.printField(prefix, "key: ", key)
 		prefix = " "
 	}
 	if value != nil {
-		fmt.Fprintf(d.out, "%spayload: %s", prefix, *value)
+		d.printField(prefix, "payload: ", value)
 	}
 	return nil
+}
+
+func (d *dumper) printField(prefix, name string, text []byte) {
+	d.out.WriteString(prefix) //nolint:errcheck // Flush tells
+	d.out.WriteString(name)   //nolint:errcheck // Flush tells
+	d.out.Write(text)         //nolint:errcheck // Flush tells
 }
 
 // decoder picks the decoder that the options ask for.
@@ -57,7 +63,7 @@ func (o *dumpOptions) decoder() (recordDecoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(r *record.Record) (k, v *string, err error) {
+	return func(r *record.Record) (k, v []byte, err error) {
 		if k, err = optional(r.Key, key); err != nil {
 			return nil, nil, err
 		}
@@ -66,17 +72,17 @@ func (o *dumpOptions) decoder() (recordDecoder, error) {
 	}, nil
 }
 
-func decodeMetadata(r *record.Record) (key, value *string, err error) {
+func decodeMetadata(r *record.Record) (key, value []byte, err error) {
 	text, err := recordjson.Metadata(r.Value)
 	if err != nil {
 		text = fmt.Sprintf("Error at %d, skipping. %s", r.Offset, err)
 	}
-	return nil, &text, nil
+	return nil, []byte(text), nil
 }
 
 // coordinatorDecoder shows the records of a coordinator's topic.
 func coordinatorDecoder(topic recordjson.Topic) recordDecoder {
-	return func(r *record.Record) (key, value *string, err error) {
+	return func(r *record.Record) (key, value []byte, err error) {
 		if r.Key == nil {
 			return nil, nil, cli.Fail("java.lang.RuntimeException", "Failed to decode message at offset %d using the "+
 				"specified decoder (message had a missing key)", r.Offset)
@@ -87,10 +93,10 @@ func coordinatorDecoder(topic recordjson.Topic) recordDecoder {
 		switch {
 		case errors.As(err, &unknown):
 			text = fmt.Sprintf("Unknown record type %d at offset %d, skipping.", unknown.Type, r.Offset)
-			return &text, nil, nil
+			return []byte(text), nil, nil
 		case err != nil:
 			text = fmt.Sprintf("Error at offset %d, skipping. %s", r.Offset, err)
-			return &text, nil, nil
+			return []byte(text), nil, nil
 		}
 		if topic == recordjson.GroupTopic {
 			recordjson.OpenProtocol(&rec)
@@ -100,42 +106,41 @@ func coordinatorDecoder(topic recordjson.Topic) recordDecoder {
 		if !rec.Deleted {
 			shown = fmt.Sprintf(`{"version":"%d","data":%s}`, rec.Version, rec.Value)
 		}
-		return &text, &shown, nil
+		return []byte(text), []byte(shown), nil
 	}
 }
 
-func optional(data []byte, decode func([]byte) (string, error)) (*string, error) {
+func optional(data []byte, decode func([]byte) ([]byte, error)) ([]byte, error) {
 	if data == nil {
 		return nil, nil
 	}
-	text, err := decode(data)
-	return &text, err
+	return decode(data)
 }
 
-func fieldDecoder(o *cli.Option) (func([]byte) (string, error), error) {
+func fieldDecoder(o *cli.Option) (func([]byte) ([]byte, error), error) {
 	class, err := o.Value()
 	if err != nil {
 		return nil, err
 	}
 	switch strings.TrimPrefix(class, decoderPackage) {
 	case "StringDecoder":
-		return func(b []byte) (string, error) { return cli.JavaString(b), nil }, nil
+		return func(b []byte) ([]byte, error) { return cli.JavaText(b), nil }, nil
 	case "IntegerDecoder":
-		return func(b []byte) (string, error) {
+		return func(b []byte) ([]byte, error) {
 			if len(b) < 4 {
-				return "", &cli.Failure{Class: "java.nio.BufferUnderflowException"}
+				return nil, &cli.Failure{Class: "java.nio.BufferUnderflowException"}
 			}
-			return strconv.Itoa(int(int32(binary.BigEndian.Uint32(b)))), nil
+			return strconv.AppendInt(nil, int64(int32(binary.BigEndian.Uint32(b))), 10), nil
 		}, nil
 	case "LongDecoder":
-		return func(b []byte) (string, error) {
+		return func(b []byte) ([]byte, error) {
 			if len(b) < 8 {
-				return "", &cli.Failure{Class: "java.nio.BufferUnderflowException"}
+				return nil, &cli.Failure{Class: "java.nio.BufferUnderflowException"}
 			}
-			return strconv.FormatInt(int64(binary.BigEndian.Uint64(b)), 10), nil
+			return strconv.AppendInt(nil, int64(binary.BigEndian.Uint64(b)), 10), nil
 		}, nil
 	case "DefaultDecoder":
-		return func([]byte) (string, error) { return "[B@0", nil }, nil
+		return func([]byte) ([]byte, error) { return []byte("[B@0"), nil }, nil
 	}
 	failure := cli.Fail("java.lang.RuntimeException", "Failed to load decoder class")
 	failure.Cause = cli.Fail("java.lang.ClassNotFoundException", "%s", class)

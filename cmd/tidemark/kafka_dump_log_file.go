@@ -104,9 +104,12 @@ func beUint32(b []byte) uint32 {
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
-// bytes reads the whole entry.
-func (l *logFile) bytes(e logEntry) ([]byte, error) {
-	buf := make([]byte, e.head.SizeBytes)
+// bytes reads the whole entry, into buf when that is large enough.
+func (l *logFile) bytes(e logEntry, buf []byte) ([]byte, error) {
+	if cap(buf) < int(e.head.SizeBytes) {
+		buf = make([]byte, e.head.SizeBytes)
+	}
+	buf = buf[:e.head.SizeBytes]
 	if _, err := l.file.ReadAt(buf, e.pos); err != nil {
 		return nil, fmt.Errorf("read %s at %d: %w", l.name, e.pos, err)
 	}

@@ -292,7 +292,7 @@ func (d *dumper) checkTime(log *logFile, index rawIndex, name string, timestamp,
 
 // maxTimestamp is the largest timestamp of the records of an entry, −1 without any.
 func (l *logFile) maxTimestamp(e logEntry) (int64, error) {
-	data, err := l.bytes(e)
+	data, err := l.bytes(e, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -68,6 +68,7 @@ func (d *dumper) dumpEntries(log *logFile) error {
 	}
 	pos, last := int64(0), int64(-1)
 	var gaps [][2]int64
+	var data []byte
 	for {
 		entry, ok, err := log.next(pos, end)
 		if err != nil {
@@ -76,8 +77,7 @@ func (d *dumper) dumpEntries(log *logFile) error {
 		if !ok {
 			break
 		}
-		data, err := log.bytes(entry)
-		if err != nil {
+		if data, err = log.bytes(entry, data); err != nil {
 			return err
 		}
 		d.printEntry(entry, record.ValidCRC(data))
@@ -119,22 +119,19 @@ func (d *dumper) printEntry(e logEntry, valid bool) {
 // dumpRecords shows the records of one entry. gaps and last carry what is known of
 // offsets that do not follow each other.
 func (d *dumper) dumpRecords(e logEntry, data []byte, gaps [][2]int64, last int64) ([][2]int64, int64, error) {
-	it, err := record.NewIterator(data, record.IterOptions{MaxBytes: math.MaxInt32})
-	if err != nil {
+	if err := d.it.Reset(data, record.IterOptions{MaxBytes: math.MaxInt32}); err != nil {
 		return gaps, last, recordFailure(err)
 	}
-	defer it.Close()
+	defer d.it.Close()
 	sums := oldChecksums(e.head, data)
-	for i := 0; it.Next(); i++ {
-		r := it.Record()
+	for i := 0; d.it.Next(); i++ {
+		r := d.it.Record()
 		if r.Offset != last+1 {
 			gaps = append(gaps, [2]int64{last, r.Offset})
 		}
 		last = r.Offset
 		if !d.skipMetadata {
-			if err := d.printMetadata(e.head, r); err != nil {
-				return gaps, last, err
-			}
+			d.printMetadata(e.head, r)
 			if e.head.Magic < 2 {
 				sum := oldChecksum{rebuiltCRC(r), true}
 				if i < len(sums) {
@@ -153,27 +150,36 @@ func (d *dumper) dumpRecords(e logEntry, data []byte, gaps [][2]int64, last int6
 				return gaps, last, err
 			}
 		}
-		fmt.Fprintln(d.out)
+		d.out.WriteByte('\n') //nolint:errcheck // Flush tells
 	}
-	return gaps, last, recordFailure(it.Err())
+	return gaps, last, recordFailure(d.it.Err())
 }
 
-func (d *dumper) printMetadata(h record.Header, r *record.Record) error {
-	fmt.Fprintf(d.out, "| offset: %d %s: %d keySize: %d valueSize: %d",
-		r.Offset, h.TimestampType(), r.Timestamp, r.KeySize, r.ValueSize)
-	if h.Magic < 2 {
-		return nil
+// printMetadata is called for every record: it allocates nothing.
+func (d *dumper) printMetadata(h record.Header, r *record.Record) {
+	b := append(d.line[:0], "| offset: "...)
+	b = append(strconv.AppendInt(b, r.Offset, 10), ' ')
+	b = append(append(b, h.TimestampType().String()...), ": "...)
+	b = append(strconv.AppendInt(b, r.Timestamp, 10), " keySize: "...)
+	b = append(strconv.AppendInt(b, int64(r.KeySize), 10), " valueSize: "...)
+	b = strconv.AppendInt(b, int64(r.ValueSize), 10)
+	if h.Magic >= 2 {
+		sequence := record.NoSequence
+		if h.BaseSequence >= 0 {
+			sequence = record.AddSequence(h.BaseSequence, int32(r.Offset-h.BaseOffset))
+		}
+		b = append(b, " sequence: "...)
+		b = append(strconv.AppendInt(b, int64(sequence), 10), " headerKeys: ["...)
+		for i, header := range r.Headers {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, cli.JavaText(header.Key)...)
+		}
+		b = append(b, ']')
 	}
-	sequence := record.NoSequence
-	if h.BaseSequence >= 0 {
-		sequence = record.AddSequence(h.BaseSequence, int32(r.Offset-h.BaseOffset))
-	}
-	keys := make([]string, len(r.Headers))
-	for i, header := range r.Headers {
-		keys[i] = cli.JavaString(header.Key)
-	}
-	_, err := fmt.Fprintf(d.out, " sequence: %d headerKeys: [%s]", sequence, strings.Join(keys, ","))
-	return err
+	d.line = b
+	d.out.Write(b) //nolint:errcheck // Flush tells
 }
 
 type oldChecksum struct {

@@ -4,9 +4,12 @@ import "unicode/utf8"
 
 // JavaString decodes UTF-8 as Java does and gives the text as UTF-8 again: each longest
 // piece that could have begun a character, but did not go on as one, becomes U+FFFD.
-func JavaString(b []byte) string {
+func JavaString(b []byte) string { return string(JavaText(b)) }
+
+// JavaText is JavaString without a copy: b itself when it is valid UTF-8.
+func JavaText(b []byte) []byte {
 	if utf8.Valid(b) {
-		return string(b)
+		return b
 	}
 	text := make([]byte, 0, len(b))
 	for len(b) > 0 {
@@ -18,7 +21,7 @@ func JavaString(b []byte) string {
 		text = utf8.AppendRune(text, utf8.RuneError)
 		b = b[malformed(b):]
 	}
-	return string(text)
+	return text
 }
 
 // malformed is the length of the malformed piece that b starts with.
