@@ -1,12 +1,13 @@
 # The verbs of this project; .ci/run calls the same ones. "make help" lists them.
 .DEFAULT_GOAL := help
-.PHONY: bench build ci clean cross fuzz help lint race run test test-oracle
+.PHONY: bench bench-kafka build ci clean cross fuzz help lint race run test test-oracle
 
 GO        ?= go
 FUZZTIME  ?= 30s
 ARGS      ?=
 TESTFLAGS ?=
 BENCH     ?= .
+BENCHFLAGS ?=
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # No HTTP/2: the admin port does without it, and 350 KB are saved.
@@ -53,6 +54,10 @@ fuzz: ## run every fuzz target for FUZZTIME (30s), two at a time
 
 bench: ## run the benchmarks; BENCH=regexp selects
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+bench-kafka: ## Kafka and Tidemark side by side, into doc/bench.md (hours; BENCHFLAGS='-cases look-up -warm 20s' selects)
+	$(GO) test -tags oracle -run '^$$' -bench 'SideBySide|Growth' -benchtime 1x -timeout 0 ./test/bench \
+	  -args -out $(CURDIR)/doc $(BENCHFLAGS)
 
 ci: ## what CI runs
 	.ci/run
