@@ -30,7 +30,7 @@ test: ## run the tests that need nothing but Go
 race: ## the same with the race detector, long tests shortened (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m $(TESTFLAGS) ./...
 
-test-oracle: ## run the tests against real Kafka: needs a JDK 17, Python 3 with venv, and Maven the first time
+test-oracle: ## run the tests against real Kafka: needs a JDK 17, Python 3 with venv, Node.js with npm, and Maven
 	$(GO) test -tags oracle -count=1 -p 1 -timeout 30m $(TESTFLAGS) $(ORACLE)
 
 lint: bin/golangci-lint ## go.mod is tidy, go vet, and golangci-lint in the version that tools/go.mod pins
@@ -38,6 +38,7 @@ lint: bin/golangci-lint ## go.mod is tidy, go vet, and golangci-lint in the vers
 	$(GO) vet -tags oracle,browser ./...
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
 	bin/golangci-lint run ./...
+	cd test/clients/go && $(GO) mod tidy -diff && $(GO) vet ./... && ../../../bin/golangci-lint run ./...
 
 bin/golangci-lint: tools/go.mod tools/go.sum
 	cd tools && $(GO) build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -137,6 +137,7 @@ func TestConnectStandalone(t *testing.T) {
 		app.Stop(t)
 		from.grow(100)
 	}
+	seen(t, "Kafka Connect, standalone")
 }
 
 // TestConnectDistributed copies in both directions with a distributed worker whose source is exactly once, while the
@@ -174,6 +175,7 @@ func TestConnectDistributed(t *testing.T) {
 	from.grow(300)
 	from.waitFor(app, to, true)
 	from.topicHolds(w, app, "copied")
+	seen(t, "Kafka Connect, distributed")
 }
 
 // connect sets a connector up, as soon as the worker serves.

@@ -88,6 +88,7 @@ func TestStreams(t *testing.T) {
 	if !maps.Equal(counts, want) {
 		t.Errorf("counted %v, want %v", counts, want)
 	}
+	seen(t, "Kafka Streams")
 }
 
 // waitForCounts waits until so many counts are there.

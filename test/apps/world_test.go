@@ -11,6 +11,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,22 @@ func (w *world) create(partitions int32, topics ...string) {
 		if _, err := admin.CreateTopic(w.t.Context(), partitions, 1, nil, topic); err != nil {
 			w.t.Fatal(err)
 		}
+	}
+}
+
+// document says what was seen.
+const document = "../../doc/compat.md"
+
+// seen checks, when the test has passed so far, that the document names the application in the version that ran.
+func seen(t *testing.T, application string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.FromSlash(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := "| " + application + " | " + oracle.Version + " |"
+	if !t.Failed() && !strings.Contains(string(b), row) {
+		t.Errorf("%s has no row that begins with %q", document, row)
 	}
 }
 

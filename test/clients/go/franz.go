@@ -186,7 +186,7 @@ func (c *franzConsumer) close() error {
 func (f *franz) copy(r request) error {
 	s, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(f.addr), kgo.TransactionalID(r.Transactional),
 		kgo.ConsumerGroup(r.Group), kgo.ConsumeTopics(r.From), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.RequireStableFetchOffsets(), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"log"
+	"log/slog"
 	"os"
 	"sort"
 	"sync"
@@ -19,7 +19,7 @@ type saramaLibrary struct {
 }
 
 func openSarama(addr string) (library, error) {
-	sarama.Logger = log.New(os.Stderr, "sarama ", log.LstdFlags)
+	sarama.Logger = slog.NewLogLogger(slog.NewTextHandler(os.Stderr, nil), slog.LevelInfo)
 	client, err := sarama.NewClient([]string{addr}, saramaConfig())
 	if err != nil {
 		return nil, err
