@@ -42,6 +42,7 @@ func TestDifferential(t *testing.T) {
 	w.run(t, "DescribeTopicPartitions", w.testDescribeTopicPartitions)
 	w.run(t, "IncrementalAlterConfigs", w.testIncrementalAlterConfigs)
 	w.run(t, "AlterConfigs", w.testAlterConfigs)
+	w.run(t, "live configs", w.testLiveConfigs)
 	w.run(t, "ACLs", w.testACLs)
 	w.run(t, "ElectLeaders", w.testElectLeaders)
 	w.run(t, "reassignments", w.testReassignments)
