@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"tidemark/internal/logdir"
 )
 
 // admin is the HTTP port for operators: /live, /ready and /metrics.
@@ -60,8 +62,18 @@ func (b *Broker) answerReady(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	done, total := b.loadProgress()
-	_, _ = fmt.Fprintf(w, "not ready: %d of %d partitions loaded\n", done, total)
+	var l logdir.Loading
+	if b.dirs != nil {
+		l = b.dirs.Loading()
+	}
+	_, _ = fmt.Fprintf(w, "not ready: %d of %d partitions loaded", l.PartitionsDone, l.Partitions)
+	if l.Bytes > 0 {
+		_, _ = fmt.Fprintf(w, ", %d of %d bytes recovered", l.BytesDone, l.Bytes)
+	}
+	if l.Left > 0 {
+		_, _ = fmt.Fprintf(w, ", %v left", l.Left.Round(time.Second))
+	}
+	_, _ = fmt.Fprintln(w)
 }
 
 func (a *admin) close() error { return a.server.Close() }

@@ -120,6 +120,51 @@ func TestAdminPort(t *testing.T) {
 	}
 }
 
+// get is what the admin port answers.
+func get(t *testing.T, b *Broker, path string) (status int, body string) {
+	t.Helper()
+	resp, err := http.Get("http://" + b.AdminAddress() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// TestScrubProves has a broker look through segments that have no seals, and tell so.
+func TestScrubProves(t *testing.T) {
+	dir := t.TempDir()
+	b := startBroker(t, dir, nil)
+	c := client(t, b, kgo.ProducerBatchCompression(kgo.NoCompression()))
+	small := "2000"
+	_, err := kadm.NewClient(c).CreateTopic(t.Context(), 1, 1, map[string]*string{"internal.segment.bytes": &small}, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "a", Value: make([]byte, 1500)}).FirstErr(); err != nil {
+			t.Fatalf("record %d: %v", i, err)
+		}
+	}
+	stopBroker(t, b)
+	if err := os.Remove(filepath.Join(dir, "a-0", "tidemark.seals")); err != nil {
+		t.Fatal(err)
+	}
+	b = startBroker(t, dir, map[string]string{"log.initial.task.delay.ms": "0", "tidemark.scrub.interval.ms": "1"})
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, body := get(t, b, "/metrics"); strings.Contains(body, "tidemark_seals_total 9\n") &&
+			strings.Contains(body, "tidemark_segments_unproven 1\n") {
+			return // all but the one that is appended to
+		}
+	}
+	_, body := get(t, b, "/metrics")
+	t.Errorf("the segments were not proven:\n%s", body)
+}
+
 func TestASecondBrokerOnTheDirectoryIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	startBroker(t, dir, nil)

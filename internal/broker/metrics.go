@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/api"
+	"tidemark/internal/logdir"
 	"tidemark/internal/server"
 )
 
@@ -71,6 +72,8 @@ func (m *brokerMetrics) watch(b *Broker) {
 		"tidemark_segments_compacted_total": b.logs.SegmentsCompacted.Load,
 		"tidemark_segments_recovered_total": b.logs.SegmentsRecovered.Load,
 		"tidemark_recovery_cut_bytes_total": b.logs.CutBytes.Load,
+		"tidemark_recovery_bytes":           b.logs.RecoveryBytes.Load,
+		"tidemark_recovery_bytes_read":      b.logs.RecoveryBytesRead.Load,
 		"tidemark_flushes_total":            b.logs.Flushes.Load,
 		"tidemark_partitions":               b.partitionCount,
 		"tidemark_partitions_found":         func() int64 { _, total := b.loadProgress(); return total },
@@ -80,7 +83,51 @@ func (m *brokerMetrics) watch(b *Broker) {
 	} {
 		m.set.NewGauge(name, func() float64 { return float64(read()) })
 	}
+	m.watchProof(b)
 	m.watchCleaner(b)
+}
+
+// watchProof registers what is known of the soundness of what is stored.
+func (m *brokerMetrics) watchProof(b *Broker) {
+	for name, read := range map[string]func() int64{
+		"tidemark_segments_proven":           func() int64 { n, _ := b.provenSegments(); return n },
+		"tidemark_segments_unproven":         func() int64 { _, n := b.provenSegments(); return n },
+		"tidemark_scrub_running":             func() int64 { return b.scrubState().running() },
+		"tidemark_scrub_bytes_total":         func() int64 { return b.scrubState().BytesRead },
+		"tidemark_seals_total":               b.logs.Seals.Load,
+		"tidemark_seals_void_total":          b.logs.Segment.SealsVoid.Load,
+		"tidemark_indexes_rebuilt_total":     b.logs.Segment.IndexesRebuilt.Load,
+		"tidemark_txn_indexes_rebuilt_total": b.logs.Segment.TxnIndexesRebuilt.Load,
+		"tidemark_damages":                   b.logs.Segment.Damages.Load,
+		"tidemark_damaged_bytes":             b.logs.Segment.DamagedBytes.Load,
+		"tidemark_disk_full_refusals_total":  b.logs.DiskFull.Load,
+	} {
+		m.set.NewGauge(name, func() float64 { return float64(read()) })
+	}
+}
+
+func (b *Broker) provenSegments() (proven, unproven int64) {
+	if b.dirs == nil {
+		return 0, 0
+	}
+	return b.dirs.Proven()
+}
+
+// scrubbed is a logdir.ScrubState with its flag as a number.
+type scrubbed struct{ logdir.ScrubState }
+
+func (s scrubbed) running() int64 {
+	if s.Running {
+		return 1
+	}
+	return 0
+}
+
+func (b *Broker) scrubState() scrubbed {
+	if b.dirs == nil {
+		return scrubbed{}
+	}
+	return scrubbed{b.dirs.Scrubbed()}
 }
 
 // write prints all metrics, those of the process included.

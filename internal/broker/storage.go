@@ -50,6 +50,8 @@ func dirSettings(b *Broker) logdir.Settings {
 		ProducerIDExpirationMs:       c.ProducerIDExpiration.Milliseconds(),
 		ProducerIDExpirationInterval: c.ProducerIDExpirationCheckInterval,
 		VerifyTransactions:           c.Transactions.VerifyPartitions,
+		ScrubInterval:                c.ScrubInterval,
+		ScrubBytesPerSecond:          c.ScrubBytesPerSecond,
 		Cleaner:                      cleanerConfig(c),
 	}
 }

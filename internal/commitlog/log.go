@@ -99,6 +99,8 @@ type Metrics struct {
 	SegmentsRecovered  atomic.Int64
 	SegmentsDeleted    atomic.Int64
 	SegmentsCompacted  atomic.Int64 // replaced by what compaction left of them
+	RecoveryBytes      atomic.Int64 // of segments that recovery found to be read
+	RecoveryBytesRead  atomic.Int64 // of these, what it has done with
 	CutBytes           atomic.Int64 // cut by recovery and kept in cut-* files
 	Seals              atomic.Int64 // segments sealed
 	DiskFull           atomic.Int64 // changes refused because the disk was full

@@ -23,6 +23,9 @@ func (l *Log) recoverSegments(segments []*segment.Segment) ([]*segment.Segment, 
 	if from > 0 && segments[from].BaseOffset() == l.o.RecoveryPoint {
 		segments[from-1].Distrust()
 	}
+	if err := l.announce(segments[from:]); err != nil {
+		return nil, err
+	}
 	results := make([]segment.Recovered, len(segments))
 	last, next := from, int64(-1)
 	for i := from; i < len(segments); i++ {
@@ -50,6 +53,18 @@ func (l *Log) recoverSegments(segments []*segment.Segment) ([]*segment.Segment, 
 	return l.endRecovery(segments, results, from, last)
 }
 
+// announce tells how much recovery will read.
+func (l *Log) announce(segments []*segment.Segment) error {
+	for _, s := range segments {
+		size, err := s.Size()
+		if err != nil {
+			return err
+		}
+		l.o.Metrics.RecoveryBytes.Add(size)
+	}
+	return nil
+}
+
 // nextBase is the base offset of the segment behind segment i, 0 when that is empty or i the last.
 func nextBase(segments []*segment.Segment, i int) (int64, error) {
 	if i+1 >= len(segments) {
@@ -67,7 +82,17 @@ func (l *Log) endRecovery(segments []*segment.Segment, results []segment.Recover
 	[]*segment.Segment, error,
 ) {
 	for i := from; i < last; i++ {
-		segments[i].KeepTail(results[i], segments[i+1].BaseOffset())
+		next := segments[i+1].BaseOffset()
+		zeros := false
+		if results[i].NextOffset == next { // no offset is missing: it was not trimmed when it was ended
+			var err error
+			if zeros, err = l.dropZeros(segments[i], results[i]); err != nil {
+				return nil, err
+			}
+		}
+		if !zeros {
+			segments[i].KeepTail(results[i], next)
+		}
 	}
 	for i := last; i < len(segments); i++ {
 		if results[i].CutBytes > 0 {
@@ -93,7 +118,10 @@ func (l *Log) recoverSegment(
 	if err := replay.load(before, l.o.StartOffset, s.BaseOffset()); err != nil {
 		return segment.Recovered{}, err
 	}
+	done := int64(0)
 	r, err := s.Recover(true, limit, func(h record.Header, entry func() ([]byte, error)) error {
+		l.o.Metrics.RecoveryBytesRead.Add(int64(h.SizeBytes))
+		done += int64(h.SizeBytes)
 		if h.Magic < 2 {
 			return nil
 		}
@@ -105,6 +133,7 @@ func (l *Log) recoverSegment(
 	if err != nil {
 		return r, err
 	}
+	l.o.Metrics.RecoveryBytesRead.Add(r.SizeBytes + r.CutBytes - done)
 	if _, _, err := producers.Snapshot(true); err != nil {
 		return r, err
 	}
@@ -130,18 +159,34 @@ func (l *Log) noteRecoveredEpoch(h record.Header) error {
 	return err
 }
 
+// dropZeros cuts what lies behind the good batches of a segment if it is nothing but zeros: the rest of a preallocated
+// file, or what a crash left of a longer one.
+func (l *Log) dropZeros(s *segment.Segment, r segment.Recovered) (zeros bool, err error) {
+	if r.CutBytes == 0 {
+		return false, nil
+	}
+	n, err := withoutZeros(s.Log(), r.SizeBytes, r.CutBytes)
+	if n > 0 || err != nil {
+		return false, err
+	}
+	l.o.Logger.Info("remove the zeros behind the last batch of a segment", "segment", s.BaseOffset(), "position",
+		r.SizeBytes, "bytes", r.CutBytes)
+	return true, s.Cut(r.SizeBytes)
+}
+
 // cut shortens a segment to its good batches, after the bytes behind them were copied to a file of their own. Zeros at
 // the end, as preallocation and some crashes leave, are not kept.
 func (l *Log) cut(s *segment.Segment, r segment.Recovered) error {
+	if zeros, err := l.dropZeros(s, r); zeros || err != nil {
+		return err
+	}
 	n, err := withoutZeros(s.Log(), r.SizeBytes, r.CutBytes)
 	if err != nil {
 		return err
 	}
-	name := ""
-	if n > 0 {
-		if name, err = l.keepBytes(s, r.SizeBytes, n); err != nil {
-			return err
-		}
+	name, err := l.keepBytes(s, r.SizeBytes, n)
+	if err != nil {
+		return err
 	}
 	l.o.Metrics.CutBytes.Add(r.CutBytes)
 	l.o.Logger.Warn("cut a log at its first bad batch", "segment", s.BaseOffset(), "position", r.SizeBytes,
@@ -224,20 +269,12 @@ func (l *Log) asideName(base, pos int64) (string, error) {
 }
 
 // setAsideFrom takes the segments from i on out of the log: their logs get the names of cut files, and their indexes
-// and snapshots are removed.
+// and snapshots are removed. One that holds nothing, or nothing but the zeros of a preallocated file, is removed whole.
 func (l *Log) setAsideFrom(segments []*segment.Segment, i int) ([]*segment.Segment, error) {
 	for _, s := range segments[i:] {
-		name, err := l.asideName(s.BaseOffset(), 0)
-		if err != nil {
+		if err := l.setAside(s); err != nil {
 			return nil, err
 		}
-		if err := s.SetAside(name); err != nil {
-			return nil, err
-		}
-		if err := l.producers.DeleteSnapshot(s.BaseOffset()); err != nil {
-			return nil, err
-		}
-		l.o.Logger.Warn("set a segment aside: it lies behind the end of the log", "segment", s.BaseOffset(), "kept", name)
 	}
 	for _, s := range segments[i:] {
 		s.Release()
@@ -252,6 +289,33 @@ func (l *Log) setAsideFrom(segments []*segment.Segment, i int) ([]*segment.Segme
 		}
 	}
 	return segments[:i:i], nil
+}
+
+func (l *Log) setAside(s *segment.Segment) error {
+	size, err := s.Size()
+	if err != nil {
+		return err
+	}
+	n, err := withoutZeros(s.Log(), 0, size)
+	if err != nil {
+		return err
+	}
+	name, err := l.asideName(s.BaseOffset(), 0)
+	if err != nil {
+		return err
+	}
+	if err := s.SetAside(name); err != nil {
+		return err
+	}
+	if n > 0 {
+		l.o.Logger.Warn("set a segment aside: it lies behind the end of the log", "segment", s.BaseOffset(), "kept", name)
+	} else {
+		l.o.Logger.Info("remove a segment without batches behind the end of the log", "segment", s.BaseOffset())
+		if err := l.o.FS.Remove(l.path(name)); err != nil {
+			return err
+		}
+	}
+	return l.producers.DeleteSnapshot(s.BaseOffset())
 }
 
 func (l *Log) setAsideAll(segments []*segment.Segment) ([]*segment.Segment, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -25,8 +26,10 @@ type world struct {
 	nowMs int64
 	log   *Log
 	clean bool // how the log was closed last
-	start int64
-	point int64 // recovery point in the checkpoint
+	// logger is the log's; nil: silent
+	logger *slog.Logger
+	start  int64
+	point  int64 // recovery point in the checkpoint
 
 	acked []row   // records that an append has acknowledged, by offset
 	bases []int64 // base offsets of their batches
@@ -75,7 +78,7 @@ func (w *world) open() error {
 		FS: w.fs, Dir: worldDir, Topic: "t", Config: w.cfg, Clock: w.clock, TopicID: [16]byte{1},
 		RecoveryPoint: w.point, StartOffset: w.start, Clean: w.clean,
 		Files: index.NewFileCache(w.fs, 4), Pages: index.NewCache(64 << 10),
-		After: func(_ time.Duration, task func()) { w.later = append(w.later, task) },
+		After: func(_ time.Duration, task func()) { w.later = append(w.later, task) }, Logger: w.logger,
 	})
 	if err != nil {
 		return err

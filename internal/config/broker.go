@@ -89,6 +89,9 @@ type Broker struct {
 	LookupSlow    time.Duration // negative: never
 	MemoryBytes   int64
 	OpenFiles     int32
+
+	ScrubInterval       time.Duration // 0: none
+	ScrubBytesPerSecond int64
 }
 
 // InternalTopic is how an internal topic is created.
@@ -260,4 +263,6 @@ func (b *Broker) fillOwn(n *Node) {
 	b.LookupSlow = n.ms("tidemark.lookup.slow.ms")
 	b.MemoryBytes = n.long("tidemark.memory.bytes")
 	b.OpenFiles = n.int("tidemark.open.files")
+	b.ScrubInterval = n.ms("tidemark.scrub.interval.ms")
+	b.ScrubBytesPerSecond = n.long("tidemark.scrub.bytes.per.second")
 }

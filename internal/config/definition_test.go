@@ -7,7 +7,7 @@ import (
 )
 
 func TestDefinitionsHold(t *testing.T) {
-	counts := map[*Definitions]int{Topics(): 34, Brokers(): 360, Groups(): 17, ClientMetrics(): 3, Own(): 5}
+	counts := map[*Definitions]int{Topics(): 34, Brokers(): 360, Groups(): 17, ClientMetrics(): 3, Own(): 7}
 	for d, want := range counts {
 		if d.Len() != want || len(d.Names()) != want {
 			t.Errorf("%d keys, %d names, want %d", d.Len(), len(d.Names()), want)

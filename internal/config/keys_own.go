@@ -12,4 +12,8 @@ var ownKeys = []Definition{
 		"Memory in bytes for requests, caches and decompression together."),
 	key("tidemark.open.files", Int, "4096", atLeast(16), Medium,
 		"Log and index files that are kept open at most."),
+	key("tidemark.scrub.bytes.per.second", Long, "20971520", atLeast(1), Low,
+		"Bytes a second that are read at most to check segments in the background."),
+	key("tidemark.scrub.interval.ms", Long, "3600000", atLeast(0), Low,
+		"Time in ms between two checks, in the background, of all segments that nothing vouches for; 0 for none."),
 }

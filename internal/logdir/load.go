@@ -30,7 +30,8 @@ type Assign func(tp checkpoint.TopicPartition, topicID [16]byte) Assignment
 
 // progress counts what loading has done; read by [Set.Progress] while it goes on.
 type progress struct {
-	total, done atomic.Int64
+	total, begun, done atomic.Int64
+	began              atomic.Pointer[time.Time]
 }
 
 // Progress is how many of the partitions found have been loaded.
@@ -58,6 +59,7 @@ func (s *Set) Load(ctx context.Context, assign Assign) error {
 		return err
 	}
 	s.progress.total.Store(int64(len(folders)))
+	s.progress.began.Store(&start)
 	stopReport := s.reportProgress(start)
 	defer stopReport()
 
@@ -181,6 +183,7 @@ func (s *Set) listDirectory(d *directory) ([]found, error) {
 // loadFolder opens the log in one folder. An error of the disk takes the directory offline; other errors are
 // returned.
 func (s *Set) loadFolder(ctx context.Context, f found, assign Assign) error {
+	s.progress.begun.Add(1)
 	defer s.progress.done.Add(1)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -319,9 +322,54 @@ func (s *Set) logProgress(start time.Time) {
 	done, total := s.Progress()
 	took := s.opts.Clock().Sub(start)
 	attrs := []any{slog.Int64("done", done), slog.Int64("of", total), slog.Duration("took", took.Round(time.Second))}
-	if done > 0 {
-		left := time.Duration(float64(took) / float64(done) * float64(total-done))
+	if read, bytes := s.recovered(); bytes > 0 {
+		attrs = append(attrs, slog.Int64("recovered_bytes", read), slog.Int64("of_bytes", bytes))
+	}
+	if left, ok := s.timeLeft(took); ok {
 		attrs = append(attrs, slog.Duration("left", left.Round(time.Second)))
 	}
 	s.opts.Logger.Info("loading partitions", attrs...)
+}
+
+// recovered is how many bytes recovery has read, of those that it is known to have to.
+func (s *Set) recovered() (read, total int64) {
+	m := s.opts.Metrics
+	if m == nil {
+		return 0, 0
+	}
+	total = m.RecoveryBytes.Load()
+	return min(m.RecoveryBytesRead.Load(), total), total
+}
+
+// timeLeft estimates how long loading will go on: by the partitions done where all were closed in good order, else by
+// the bytes read, taking the partitions not begun for as large as those that were.
+func (s *Set) timeLeft(took time.Duration) (time.Duration, bool) {
+	done, total := s.Progress()
+	begun := s.progress.begun.Load()
+	part := float64(done) / float64(max(total, 1))
+	if read, bytes := s.recovered(); bytes > 0 && begun > 0 {
+		part = float64(read) / (float64(bytes) / float64(begun) * float64(total))
+	}
+	if part <= 0 {
+		return 0, false
+	}
+	return time.Duration(float64(took) * max(1-part, 0) / part), true
+}
+
+// Loading tells how far loading is; left is the time that it will probably take, 0 when that is not known.
+type Loading struct {
+	Partitions, PartitionsDone int64
+	Bytes, BytesDone           int64 // that recovery reads, as far as it is known
+	Left                       time.Duration
+}
+
+// Loading tells how far loading is.
+func (s *Set) Loading() Loading {
+	var l Loading
+	l.PartitionsDone, l.Partitions = s.Progress()
+	l.BytesDone, l.Bytes = s.recovered()
+	if began := s.progress.began.Load(); began != nil {
+		l.Left, _ = s.timeLeft(s.opts.Clock().Sub(*began))
+	}
+	return l
 }

@@ -24,7 +24,7 @@ func (s *Segment) Claim(next int64) (ts int64, plain bool, err error) {
 	if known {
 		return e.Timestamp, true, nil
 	}
-	if !s.has(HasIndex) || !s.has(HasTime) {
+	if !s.has(HasIndex) || !s.has(HasTime) || s.distrusted.Load() {
 		return 0, false, nil
 	}
 	s.mu.Lock()

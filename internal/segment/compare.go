@@ -117,7 +117,7 @@ func (c *comparison) atClose() string {
 	case c.times.i < c.times.n:
 		return fmt.Sprintf("time index entry (%d, %d) lies behind the log", c.times.e.Timestamp, c.times.e.Offset)
 	case c.offsets.n == 0 && c.indexed && !c.overflow:
-		return "the offset index is empty"
+		return reasonEmpty
 	case c.times.n == 0 && c.max.Timestamp >= 0 && !c.overflow,
 		c.times.n > 0 && c.times.e.Timestamp != c.max.Timestamp && !c.overflow:
 		return fmt.Sprintf("the largest timestamp %d is missing in the time index", c.max.Timestamp)

@@ -1,12 +1,22 @@
 package segment
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 
 	"tidemark/internal/index"
 	"tidemark/record"
+)
+
+// Reasons to rebuild indexes that tell of nothing wrong.
+const (
+	reasonEnded = "the segment was ended just before the broker was"
+	// An offset index without entries is legal where few batches came between restarts: each begins to count the bytes
+	// between entries anew.
+	reasonEmpty = "the offset index is empty"
 )
 
 func isDamaged(err error) bool {
@@ -28,7 +38,11 @@ func (s *Segment) rebuild(reason string) error {
 // rebuildLocked is rebuild for callers that hold checkMu.
 func (s *Segment) rebuildLocked(reason string) error {
 	s.env.Metrics.IndexesRebuilt.Add(1)
-	s.env.Logger.Warn("rebuild indexes of a segment", "segment", s.LogName(), "reason", reason)
+	level := slog.LevelWarn
+	if reason == reasonEnded || reason == reasonEmpty {
+		level = slog.LevelInfo
+	}
+	s.env.Logger.Log(context.Background(), level, "rebuild indexes of a segment", "segment", s.LogName(), "reason", reason)
 	if err := s.rebuildIndexes(); err != nil {
 		return fmt.Errorf("rebuild indexes of segment %020d: %w", s.base, err)
 	}

@@ -285,7 +285,7 @@ func (s *Segment) trySeal() error {
 	}
 	if reason != "" {
 		s.env.Metrics.SealsVoid.Add(1)
-		s.env.Logger.Warn("the seal of a segment is void", "segment", s.LogName(), "reason", reason)
+		s.env.Logger.Info("the seal of a segment is void: it is checked again", "segment", s.LogName(), "reason", reason)
 		return nil
 	}
 	for _, d := range seal.Damage {

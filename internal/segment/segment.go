@@ -104,7 +104,10 @@ type Segment struct {
 	dirty    atomic.Bool // changed since the last Flush
 	growing  atomic.Bool // appended to
 	present  atomic.Uint32
-	open     atomic.Pointer[files]
+	// distrusted: the end of the time index may be missing, nothing was checked yet; see Distrust.
+	distrusted atomic.Bool
+
+	open atomic.Pointer[files]
 
 	checkMu   sync.Mutex // one check or rebuild of the indexes at a time; guards what follows
 	compared  bool       // with the log, as a whole

@@ -120,6 +120,9 @@ func (s *Segment) readyEndsLocked() error {
 
 // checkEnds says what is wrong with the indexes, at a glance; "" for nothing.
 func (s *Segment) checkEnds() (string, error) {
+	if s.distrusted.Load() {
+		return reasonEnded, nil
+	}
 	if !s.has(HasIndex) {
 		return "the offset index is missing", nil
 	}
@@ -141,7 +144,7 @@ func (s *Segment) checkEnds() (string, error) {
 		return "", err
 	}
 	if !ok && size > fullCheckBytes {
-		return "the offset index is empty", nil
+		return reasonEmpty, nil
 	}
 	if ok {
 		h, err := s.headerAt(e.Pos, size)
@@ -199,9 +202,9 @@ func (s *Segment) checkLargest(size int64) (string, error) {
 	return "", nil
 }
 
-// Distrust has the indexes rebuilt at their first use. It is for a segment that was ended just before a power loss: the
-// closing time index entry may not have reached the disk.
-func (s *Segment) Distrust() { s.present.And(^uint32(HasTime)) }
+// Distrust has the indexes rebuilt at their first use unless a seal vouches for them. It is for a segment that was ended
+// just before a power loss: the closing time index entry may not have reached the disk.
+func (s *Segment) Distrust() { s.distrusted.Store(true) }
 
 func (s *Segment) checkOffsets() error {
 	f := s.files()

@@ -267,12 +267,10 @@ func (w *world) checkDuplicates() {
 	}
 }
 
-// expected is what a start after a kill may warn of: a segment whose end was just being written, the zeros of a
-// preallocated one or a batch of which a part was written, a producer snapshot that was just being written.
-var expected = regexp.MustCompile(`msg="(rebuild indexes of a segment|the seal of a segment is void|` +
-	`cut a log at its first bad batch|producer snapshot is not usable, trying the one before)"|` +
-	`record size 0 is less|` +
-	`msg="set a segment aside: it lies behind the end of the log" partition=preallocated-|` + stray)
+// expected is what a start after a kill may warn of: a batch of which a part was written, a producer snapshot that was
+// just being written.
+var expected = regexp.MustCompile(`msg="(cut a log at its first bad batch|` +
+	`producer snapshot is not usable, trying the one before)"|` + stray)
 
 var complaint = regexp.MustCompile(`level=(ERROR|WARN)`)
 
