@@ -58,12 +58,15 @@ func (s *Set) each(task func(checkpoint.TopicPartition, *commitlog.Log)) {
 	}
 }
 
-// retain deletes the segments that retention has done with.
+// retain deletes the segments that retention has done with. Of compacted logs the cleaner does it.
 func (s *Set) retain() {
 	s.doubts.begin()
 	defer s.doubts.end(s.opts.Logger)
 	s.each(func(tp checkpoint.TopicPartition, log *commitlog.Log) {
 		s.doubts.look(s.opts.Logger, tp, log, s.opts.Clock())
+		if log.Config().CleanupPolicy.Compact() {
+			return
+		}
 		n, err := log.DeleteOldSegments(s.opts.Clock())
 		if err != nil && !errors.Is(err, commitlog.ErrClosed) {
 			s.opts.Logger.Error("retention", "partition", tp.String(), "error", err)
