@@ -3,8 +3,9 @@
 //
 // The [Runtime] is the part that all coordinators share. When this broker becomes leader of a partition (Elect), it
 // reads the log from start to end into a new shard; until then commands answer [ErrLoading]. A command runs in the
-// partition's event loop, one at a time; what it wants written is appended as one batch and taken into the shard, and
-// it is answered when the batch is on all in-sync replicas. Appends name the leader epoch of the election, so that a
+// partition's event loop, one at a time; what it wants written is appended and taken into the shard, and it is answered
+// when that is on all in-sync replicas. The writes of commands that were queued at once go into one batch, as long as
+// none of them can see what another one changes. Appends name the leader epoch of the election, so that a
 // coordinator that lost its partition cannot write any more: it is fenced, and what waits answers
 // [ErrNotCoordinator].
 //

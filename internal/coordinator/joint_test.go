@@ -3,6 +3,7 @@ package coordinator
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -190,4 +191,22 @@ func TestQueuedCommandsAreWrittenBeforeTheUnload(t *testing.T) {
 	b.settle(t)
 	wantAnswers(t, answers, ErrNotCoordinator, nil, nil)
 	b.expect("0:a=1 1:b=1 unloaded")
+}
+
+func TestWorkersAreKept(t *testing.T) {
+	w := newWorkers()
+	var done sync.WaitGroup
+	for range 200 {
+		done.Add(1)
+		w.run(done.Done)
+	}
+	done.Wait()
+	if n := w.idle.Load(); n > maxIdleWorkers {
+		t.Errorf("%d workers are idle, at most %d may be", n, maxIdleWorkers)
+	}
+	w.close()
+	w.close()
+	done.Add(1)
+	w.run(done.Done)
+	done.Wait()
 }

@@ -15,7 +15,7 @@ type Options[S Shard] struct {
 	NewShard func(e *Env) S
 	Clock    func() time.Time
 	Timer    replica.Timer
-	// Go runs a task soon, on another goroutine; nil: on a new one.
+	// Go runs a task soon, on another goroutine; nil: on one of the runtime's own.
 	Go func(task func())
 	// WriteTimeout is how long a command waits for its write to be replicated; 0: 5 s.
 	WriteTimeout time.Duration
@@ -33,7 +33,8 @@ const (
 
 // Runtime runs the shards of the partitions of one internal topic that this broker leads.
 type Runtime[S Shard] struct {
-	o Options[S]
+	o       Options[S]
+	workers *workers
 
 	mu         sync.RWMutex
 	partitions map[int32]*partition[S]
@@ -41,8 +42,9 @@ type Runtime[S Shard] struct {
 
 // NewRuntime makes a runtime without partitions; Elect brings them.
 func NewRuntime[S Shard](o Options[S]) *Runtime[S] {
+	w := newWorkers()
 	if o.Go == nil {
-		o.Go = func(task func()) { go task() }
+		o.Go = w.run
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -53,7 +55,7 @@ func NewRuntime[S Shard](o Options[S]) *Runtime[S] {
 	if o.LoadBytes == 0 {
 		o.LoadBytes = defaultLoadBytes
 	}
-	return &Runtime[S]{o: o, partitions: map[int32]*partition[S]{}}
+	return &Runtime[S]{o: o, workers: w, partitions: map[int32]*partition[S]{}}
 }
 
 // Elect begins to load a partition that this broker leads from now on, in the background. What there was of an
@@ -90,6 +92,7 @@ func (r *Runtime[S]) Close() {
 	for _, id := range r.Partitions() {
 		r.Resign(id)
 	}
+	r.workers.close()
 }
 
 // Partitions lists the partitions that are loaded or being loaded, in no order.
