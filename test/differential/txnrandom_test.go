@@ -49,7 +49,8 @@ func TestRandomTransactions(t *testing.T) {
 	first, n := fromEnv(t, txnSeedEnv, 1), fromEnv(t, txnSeedsEnv, 3)
 	steps := fromEnv(t, txnStepsEnv, 100)
 	w := &txnWorld{world: newWorld(t, "offsets.topic.num.partitions", "3", "transaction.state.log.num.partitions", "3",
-		"transaction.abort.timed.out.transaction.cleanup.interval.ms", "100")}
+		"transaction.abort.timed.out.transaction.cleanup.interval.ms", "100",
+		"log.initial.task.delay.ms", "3600000")} // what is done now and then would be done at different steps
 	w.wakeCoordinators(t)
 	var runs []*randomRun
 	for seed := first; seed < first+n; seed++ {
@@ -163,6 +164,7 @@ func newRandomRun(t *testing.T, w *txnWorld, seed int) *randomRun {
 	configs := []string{"retention.ms", "-1", "index.interval.bytes", "100"}
 	if r.bySize() {
 		configs = append(configs, "segment.ms", "9000000000000", "segment.bytes", "1048576")
+		r.now = r.start - 10*3_600_000 // otherwise producers are so old that they are forgotten at a restart
 	}
 	w.create(t, r.topic, randomPartitions, configs...)
 	for i := range 3 {
