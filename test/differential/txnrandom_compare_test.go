@@ -3,6 +3,7 @@
 package differential
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -149,7 +150,11 @@ func (r *randomRun) decodeRecords(s *side, tree any) any {
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			v[key] = fmt.Sprintf("%d bytes: %x", len(set), r.neutral(s, set))
+			if set = r.neutral(s, set); len(set) < 1000 {
+				v[key] = fmt.Sprintf("%x", set)
+			} else {
+				v[key] = fmt.Sprintf("%d bytes, SHA-256 %x", len(set), sha256.Sum256(set))
+			}
 		}
 	case []any:
 		for i := range v {
