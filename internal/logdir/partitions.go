@@ -20,6 +20,9 @@ func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 // Errors: ErrNoDirectory; *OfflineError when the partition is in a failed directory; one of the disk, which takes
 // the directory offline.
 func (s *Set) Create(tp checkpoint.TopicPartition, topicID [16]byte, c commitlog.Config) (*commitlog.Log, error) {
+	if s.isClosed() {
+		return nil, ErrNoDirectory
+	}
 	log, err := s.Log(tp)
 	if !errors.Is(err, ErrUnknownPartition) {
 		return log, err

@@ -33,8 +33,9 @@ func Ask[R any](ctx context.Context, door Door, cmd controller.Command, principa
 
 // Submit implements [Door]. It blocks while other commands are decided, and
 // while the log is synced. The error is a *[controller.Error] when the command
-// was refused, wraps ErrFailed or ErrClosed, or is that of ctx: the command was
-// then not looked at. A command that was begun is carried through.
+// was refused, wraps ErrFailed or ErrClosed, wraps commitlog.ErrDiskFull when
+// it may succeed later, or is that of ctx: the command was then not looked at.
+// A command that was begun is carried through.
 //
 // The principal is not judged here: handlers ask the authorizer. It goes along
 // for the day when the controller is another node.
@@ -67,10 +68,31 @@ func (q *Quorum) Submit(ctx context.Context, cmd controller.Command, _ auth.Prin
 	case errors.As(err, &replay) && q.log.EndOffset() == end:
 		q.loader = metadata.NewLoader(q.Image())
 		return nil, fmt.Errorf("the records of a %T do not fit the metadata: %w", cmd, err)
+	case errors.Is(err, commitlog.ErrDiskFull):
+		if reload := q.reload(); reload != nil {
+			q.failure = fmt.Errorf("%w: %w", ErrFailed, errors.Join(err, reload))
+			return nil, q.failure
+		}
+		return nil, fmt.Errorf("the metadata cannot be changed now: %w", err)
 	default:
 		q.failure = fmt.Errorf("%w: %w", ErrFailed, err)
 		return nil, q.failure
 	}
+}
+
+// reload forgets what was replayed and did not get into the log, and publishes what did of a decision of several
+// batches.
+func (q *Quorum) reload() error {
+	before := q.Image()
+	q.loader = metadata.NewLoader(before)
+	if q.log.EndOffset() <= before.Offset()+1 {
+		return nil
+	}
+	if err := q.replayLog(before.Offset() + 1); err != nil {
+		return err
+	}
+	q.publish(q.loader.Publish())
+	return nil
 }
 
 func (q *Quorum) decide(cmd controller.Command) (controller.Decision, error) {

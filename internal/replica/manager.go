@@ -38,6 +38,8 @@ type Options struct {
 type Manager struct {
 	opts Options
 
+	changing sync.Mutex // held while an image is applied or a log is made later; taken before mu
+
 	mu         sync.RWMutex
 	partitions map[checkpoint.TopicPartition]*Partition
 	byID       map[idPartition]*Partition
@@ -102,6 +104,8 @@ func (m *Manager) woken() { m.wakeUps.Add(1) }
 // Apply brings the partitions to what a new image says: deleted ones go, new ones get a log, roles and configs
 // change. Calls must not overlap. A partition whose directory fails is offline; that is not an error of Apply.
 func (m *Manager) Apply(d *metadata.Delta) error {
+	m.changing.Lock()
+	defer m.changing.Unlock()
 	var errs []error
 	changes := d.LocalChanges(m.opts.NodeID)
 	for _, gone := range changes.Deleted {
@@ -180,7 +184,8 @@ func (m *Manager) obtain(tp metadata.LocalPartition, c TopicConfig) (*Partition,
 	var offline *logdir.OfflineError
 	switch {
 	case errors.As(err, &offline) || errors.Is(err, logdir.ErrNoDirectory):
-		p.offline = err
+		p.offline, p.config = err, c
+		m.createLater(p, err)
 	case err != nil:
 		return nil, fmt.Errorf("create log of %s: %w", name, err)
 	default:
@@ -191,6 +196,43 @@ func (m *Manager) obtain(tp metadata.LocalPartition, c TopicConfig) (*Partition,
 	m.byID[idPartition{p.TopicID, p.ID}] = p
 	m.mu.Unlock()
 	return p, nil
+}
+
+// createAgain is how long after a full disk it is tried again to make a partition's log.
+const createAgain = 2 * time.Second
+
+// createLater has the log of a partition made when there is room, if that was all that was missing.
+func (m *Manager) createLater(p *Partition, err error) {
+	if commitlog.IsFull(err) {
+		m.opts.Timer(createAgain, func() { m.create(p) })
+	}
+}
+
+// create makes the log of a partition for which there was no room, and gives the partition its role.
+func (m *Manager) create(p *Partition) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	if known, err := m.Partition(p.Topic, p.ID); err != nil || known != p {
+		return // deleted meanwhile
+	}
+	p.mu.RLock()
+	config, state := p.config, p.state
+	p.mu.RUnlock()
+	log, err := m.opts.Dirs.Create(p.Name(), p.TopicID, config.Log)
+	if err != nil {
+		m.createLater(p, err)
+		return
+	}
+	p.mu.Lock()
+	p.state = noState()
+	p.mu.Unlock()
+	p.open(log, m.opts.Dirs.HighWatermark(p.Name()))
+	if err := p.apply(state); err != nil {
+		m.opts.Logger.Error("partition does not take on its role", "partition", p.Name().String(), "error", err)
+		return
+	}
+	m.opts.Logger.Info("there is room for a partition that had none", "partition", p.Name().String())
+	m.leads(p, state.Leader == m.opts.NodeID)
 }
 
 // reconfigure hands changed configs to the logs: those of the topics named, or of all when the broker's changed.
@@ -219,6 +261,7 @@ func (p *Partition) reconfigure(c TopicConfig) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.MinInSyncReplicas = c.MinInSyncReplicas
+	p.config = c
 	if p.log != nil {
 		p.log.UpdateConfig(c.Log)
 	}

@@ -29,6 +29,8 @@ type Partition struct {
 	log   *commitlog.Log
 	// offline is why there is no log; nil: there is.
 	offline error
+	// config is what the log is made with when there is room for it.
+	config TopicConfig
 	// epochStart is the log end offset at which this broker became leader of the epoch.
 	epochStart int64
 
@@ -61,9 +63,12 @@ type follower struct {
 
 func newPartition(topic string, id metadata.UUID, partition, nodeID int32) *Partition {
 	return &Partition{Topic: topic, TopicID: id, ID: partition, nodeID: nodeID,
-		state:    State{Leader: -1, LeaderEpoch: -1, PartitionEpoch: -1},
+		state:    noState(),
 		watchers: map[*Watcher]struct{}{}}
 }
+
+// noState is what is known of a partition before the cluster said something.
+func noState() State { return State{Leader: -1, LeaderEpoch: -1, PartitionEpoch: -1} }
 
 // Name is the topic and partition.
 func (p *Partition) Name() checkpoint.TopicPartition {

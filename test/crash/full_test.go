@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/test/ledger"
 	"tidemark/vfs"
@@ -74,4 +75,54 @@ func fill(t *testing.T, n node, book *ledger.Ledger, records int) {
 			}
 		}
 	}
+}
+
+// A topic that is made while one of two disks is full has the partitions on the other at once, and the rest when there
+// is room.
+func TestPartitionsMadeOnAFullDisk(t *testing.T) {
+	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	d := &disk{below: second, err: syscall.ENOSPC, only: func(op faultfs.Op) bool {
+		return op == faultfs.WriteAt || op == faultfs.Open || op == faultfs.MkdirAll
+	}}
+	n := startNode(t, faultfs.Wrap(vfs.OS(), fullDisk(d)), first, second)
+	d.broken.Store(true)
+	request := kmsg.NewPtrCreateTopicsRequest()
+	made := kmsg.NewCreateTopicsRequestTopic()
+	made.Topic, made.NumPartitions, made.ReplicationFactor = "made", 4, 1
+	request.Topics = append(request.Topics, made)
+	if answer := ledger.Ask[*kmsg.CreateTopicsResponse](t, n.Client, request); answer.Topics[0].ErrorCode != 0 {
+		t.Fatal(kerr.ErrorForCode(answer.Topics[0].ErrorCode))
+	}
+	book := ledger.New()
+	for _, p := range n.Metadata(t, "made")["made"].Partitions {
+		book.Partition("made", p.Partition).Lead(p.LeaderEpoch)
+	}
+	refused := 0
+	for _, p := range book.Partitions() {
+		if got := add(t, n, p, "while it is full"); got.Code == kerr.KafkaStorageError.Code {
+			refused++
+		} else if got.Err() != nil {
+			t.Errorf("produce to %s: %v", p.Name(), got.Err())
+		}
+	}
+	if refused == 0 || refused == 4 {
+		t.Errorf("%d of 4 partitions had no room", refused)
+	}
+	d.broken.Store(false)
+	for _, p := range book.Partitions() {
+		got := add(t, n, p, "when there is room")
+		for deadline := time.Now().Add(30 * time.Second); got.Err() != nil && time.Now().Before(deadline); {
+			time.Sleep(50 * time.Millisecond)
+			got = add(t, n, p, "when there is room")
+		}
+		if got.Err() != nil {
+			t.Errorf("produce to %s: %v", p.Name(), got.Err())
+		}
+	}
+	book.Check(t, n.Client)
+	stopWell(t, n)
+	n = startNode(t, vfs.OS(), first, second)
+	lead(t, n, book)
+	book.Check(t, n.Client)
+	stopWell(t, n)
 }
