@@ -6,6 +6,7 @@
 package relay
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,8 +52,10 @@ type world struct {
 	files     map[string]file  // of the partitions, after the last leg
 	clean     bool             // the last leg ended with a clean stop
 	legs      int
-	opened    int      // index of the first record of the transaction that is open; 0: none
-	excused   []string // what Kafka logs as errors in this leg although nothing is wrong
+	opened    int               // index of the first record of the transaction that is open; 0: none
+	settings  map[string]string // of either server, besides those it always has
+	compacts  bool              // logs are compacted
+	excused   []string          // what Kafka logs as errors in this leg although nothing is wrong
 }
 
 // server is the process of the current leg.
@@ -77,12 +80,17 @@ func (w *world) start(l leg) *server {
 	w.t.Helper()
 	all := strings.Join(w.dirs, ",")
 	if l.kafka {
-		n := w.kafka.Start(w.t, oracle.NodeOptions{Dir: w.dirs[0], Properties: map[string]string{
-			"log.dirs": all, "auto.create.topics.enable": "false", "log.retention.check.interval.ms": "3600000"}})
+		properties := map[string]string{"log.dirs": all, "auto.create.topics.enable": "false",
+			"log.retention.check.interval.ms": "3600000"}
+		maps.Copy(properties, w.settings)
+		n := w.kafka.Start(w.t, oracle.NodeOptions{Dir: w.dirs[0], Properties: properties})
 		return &server{n.Process, ledger.Dial(w.t, n.Addr), l}
 	}
-	p, addr := proc.Serve(w.t, all, 0, "--set", "auto.create.topics.enable=false",
-		"--set", "tidemark.admin.listener=")
+	args := []string{"--set", "auto.create.topics.enable=false", "--set", "tidemark.admin.listener="}
+	for key, value := range w.settings {
+		args = append(args, "--set", key+"="+value)
+	}
+	p, addr := proc.Serve(w.t, all, 0, args...)
 	oracle.WaitReady(w.t, p, addr)
 	return &server{p, ledger.Dial(w.t, addr), l}
 }
