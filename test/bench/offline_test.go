@@ -92,7 +92,7 @@ type usage struct {
 }
 
 // measure runs a command with its output in a file.
-func measure(b *testing.B, cmd *exec.Cmd) usage {
+func runTool(b *testing.B, cmd *exec.Cmd) usage {
 	b.Helper()
 	out, err := os.Create(filepath.Join(b.TempDir(), "out"))
 	if err != nil {
@@ -118,8 +118,8 @@ func BenchmarkDumpLog(b *testing.B) {
 	args := []string{"--print-data-log", "--files", filepath.Join(dir, "00000000000000000000.log")}
 	var ours, kafkas usage
 	for b.Loop() {
-		t := measure(b, exec.Command(binary, append([]string{"kafka-dump-log"}, args...)...))
-		j := measure(b, k.PlainTool("org.apache.kafka.tools.DumpLogSegments", args...))
+		t := runTool(b, exec.Command(binary, append([]string{"kafka-dump-log"}, args...)...))
+		j := runTool(b, k.PlainTool("org.apache.kafka.tools.DumpLogSegments", args...))
 		ours.wall, ours.cpu = ours.wall+t.wall, ours.cpu+t.cpu
 		kafkas.wall, kafkas.cpu = kafkas.wall+j.wall, kafkas.cpu+j.cpu
 		ours.peakBytes, kafkas.peakBytes = max(ours.peakBytes, t.peakBytes), max(kafkas.peakBytes, j.peakBytes)
@@ -145,10 +145,10 @@ func BenchmarkVerify(b *testing.B) {
 				dir, written := offlineLog(b, benchBytes(b), 1024, map[string]string{
 					"segment.bytes": segmentBytes, "compression.type": codec,
 				})
-				measure(b, exec.Command(binary, "log", "verify", dir)) // into the page cache
+				runTool(b, exec.Command(binary, "log", "verify", dir)) // into the page cache
 				var all usage
 				for b.Loop() {
-					u := measure(b, exec.Command(binary, "log", "verify", "--jobs", "1", dir))
+					u := runTool(b, exec.Command(binary, "log", "verify", "--jobs", "1", dir))
 					all.wall, all.cpu, all.peakBytes = all.wall+u.wall, all.cpu+u.cpu, max(all.peakBytes, u.peakBytes)
 				}
 				report(b, "tidemark", all)
@@ -176,7 +176,7 @@ func BenchmarkFind(b *testing.B) {
 				}
 			}
 			find := func() usage {
-				return measure(b, exec.Command(binary, "log", "find", "--time", strconv.FormatInt(ask.UnixMilli(), 10), dir))
+				return runTool(b, exec.Command(binary, "log", "find", "--time", strconv.FormatInt(ask.UnixMilli(), 10), dir))
 			}
 			find()
 			least := usage{wall: time.Hour}
