@@ -91,7 +91,7 @@ type usage struct {
 	peakBytes int64
 }
 
-// measure runs a command with its output in a file.
+// runTool runs a command with its output in a file.
 func runTool(b *testing.B, cmd *exec.Cmd) usage {
 	b.Helper()
 	out, err := os.Create(filepath.Join(b.TempDir(), "out"))
