@@ -384,6 +384,14 @@ func (w *world) checkHoles(durable int64) error {
 	if err != nil {
 		return err
 	}
+	if err := w.compareHoles(got, durable); err != nil {
+		return err
+	}
+	return w.checkTimes(got)
+}
+
+// compareHoles compares what was read with the model.
+func (w *world) compareHoles(got []row, durable int64) error {
 	want := w.visible(w.log.StartOffset(), w.log.EndOffset())
 	i := 0
 	for _, r := range want {
@@ -396,7 +404,7 @@ func (w *world) checkHoles(durable int64) error {
 	if i < len(got) {
 		return fmt.Errorf("record %v was never written", got[i])
 	}
-	return w.checkTimes(got)
+	return nil
 }
 
 // readAround is readAll, but goes on behind damage.
