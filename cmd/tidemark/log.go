@@ -61,16 +61,21 @@ func logCommand(env *cli.Env) *cobra.Command {
 	f := c.PersistentFlags()
 	f.BoolVar(&o.json, "json", false, "one JSON object a line instead of text")
 	f.StringVar(&o.zone, "zone", "Local",
-		"time zone of dates in arguments and output: UTC, Local or a name as Europe/Berlin")
-	f.StringSliceVar(&o.topics, "topic", nil, "only topics of these names; * and ? match as in a shell")
-	f.Int32SliceVar(&o.parts, "partition", nil, "only partitions of these numbers")
-	f.StringArrayVar(&o.set, "set", nil, "KEY=VALUE: a topic config that holds for all topics looked at")
-	f.StringVar(&o.config, "config", "", "the broker's server.properties, for what topics do not set")
+		"`ZONE` of dates in arguments and output: UTC, Local or a name as Europe/Berlin")
+	f.StringSliceVar(&o.topics, "topic", nil, "only topics of these `NAMES`; * and ? match as in a shell")
+	f.Int32SliceVar(&o.parts, "partition", nil, "only partitions of these `NUMBERS`")
+	f.StringArrayVar(&o.set, "set", nil, "`KEY=VALUE`, a topic config that holds for all topics looked at")
+	_ = c.RegisterFlagCompletionFunc("zone", cobra.FixedCompletions([]string{"UTC", "Local"},
+		cobra.ShellCompDirectiveNoFileComp))
+	f.StringVar(&o.config, "config", "", "`FILE` of the broker's settings (server.properties), for what topics do not set")
 	for _, add := range []func(*logOptions) *cobra.Command{
 		logListCommand, logFindCommand, logCatCommand, logVerifyCommand, logRepairCommand, logStatsCommand, logTxnsCommand,
 		logExportCommand, logCacheCommand, logReportCommand,
 	} {
 		sub := add(o)
+		if !strings.Contains(sub.Long, exitPrefix) {
+			sub.Long += "\n\n" + exitPrefix + " 0 done, 2 it could not be done."
+		}
 		run := sub.RunE
 		sub.RunE = func(c *cobra.Command, args []string) error { return asCouldNot(run(c, args)) }
 		c.AddCommand(sub)

@@ -122,6 +122,9 @@ func TestLogHelp(t *testing.T) {
 		if c.Long == "" || c.Short == "" || !strings.Contains(c.Example, "tidemark log "+c.Name()) {
 			t.Errorf("%s: help or examples are missing", c.Name())
 		}
+		if !strings.Contains(c.Long, "--json") || !strings.Contains(c.Long, exitPrefix) {
+			t.Errorf("%s: the help does not tell of --json or of the exit status", c.Name())
+		}
 		for line := range strings.Lines(c.Long + "\n" + c.Example) {
 			if len([]rune(line)) > 121 {
 				t.Errorf("%s: a line of the help is too long: %s", c.Name(), line)

@@ -28,7 +28,7 @@ type tool struct {
 // tools are all of Kafka's command lines that the binary knows.
 var tools = []tool{
 	topicsTool, configsTool, consumerGroupsTool, getOffsetsTool, consoleProducerTool, consoleConsumerTool, dumpLogTool,
-	transactionsTool, deleteRecordsTool, logDirsTool,
+	transactionsTool, deleteRecordsTool, logDirsTool, leaderElectionTool,
 }
 
 func main() {
@@ -71,7 +71,7 @@ func rootCommand(env *cli.Env) *cobra.Command {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	root.AddCommand(serveCommand(env), versionCommand(env), installToolsCommand(env), logCommand(env))
+	root.AddCommand(serveCommand(env), versionCommand(env), installToolsCommand(env), manCommand(env), logCommand(env))
 	for _, t := range tools {
 		root.AddCommand(toolCommand(t))
 	}
