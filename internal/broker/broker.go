@@ -64,6 +64,7 @@ type Broker struct {
 	metrics   *brokerMetrics
 	admin     *admin
 	listeners []boundListener
+	opened    []config.Listener // the config by which they were opened
 	serving   sync.WaitGroup
 	ready     atomic.Bool
 	startTook atomic.Int64 // ns

@@ -28,6 +28,7 @@ type boundListener struct {
 // listen opens the sockets of the broker's listeners. Nothing is accepted yet.
 func (b *Broker) listen(ctx context.Context) error {
 	c := b.config()
+	b.opened = c.Listeners
 	for _, l := range c.Listeners {
 		if slices.Contains(c.ControllerListenerNames, l.Name) {
 			continue

@@ -26,6 +26,9 @@ func (b *Broker) reconfigure() {
 	if !b.ready.Load() {
 		return // what follows begins with the configs as they are
 	}
+	if !slices.Equal(c.Listeners, b.opened) {
+		b.log.Warn("listeners were changed dynamically: the change takes effect at the next start")
+	}
 	b.scheduler.Background(func() {
 		b.server.SetLimits(connectionLimits(b.node.Load()))
 		b.tellCordoned()
