@@ -33,6 +33,8 @@ type Failure struct {
 	Message string
 	Code    int16
 	Cause   *Failure
+	// Suppressed are failures that Java prints below the trace of this one.
+	Suppressed []*Failure
 }
 
 func (f *Failure) Error() string { return f.Message }
@@ -45,6 +47,9 @@ func (f *Failure) Trace() string {
 	var text strings.Builder
 	for prefix := ""; f != nil; f, prefix = f.Cause, "Caused by: " {
 		text.WriteString(prefix + f.String() + "\n")
+		for _, s := range f.Suppressed {
+			text.WriteString("\tSuppressed: " + s.String() + "\n")
+		}
 	}
 	return text.String()
 }

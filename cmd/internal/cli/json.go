@@ -12,10 +12,12 @@ const classJSON = "com.fasterxml.jackson.databind.JsonMappingException"
 // JSON is a value of a JSON text that is asked for what it must be; the errors are those of Kafka's tools.
 type JSON struct{ raw []byte }
 
-// ParseJSON reads the first value of a text; false when it is none. An empty text is a value, of no kind.
+// ParseJSON reads the first value of a text; false when it is none.
+//
+// Kafka: a text of blanks alone is a value, of no kind.
 func ParseJSON(text string) (JSON, bool) {
 	if strings.TrimSpace(text) == "" {
-		return JSON{}, true
+		return JSON{}, text != ""
 	}
 	var raw json.RawMessage
 	if err := json.NewDecoder(strings.NewReader(text)).Decode(&raw); err != nil {
