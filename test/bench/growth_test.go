@@ -30,7 +30,7 @@ func BenchmarkGrowth(b *testing.B) {
 	starters := sideBySide(b)
 	underLoad := func(l func(size int) load, figure string) func(*testing.B, string, int) (float64, error) {
 		return func(b *testing.B, who string, size int) (float64, error) {
-			f, err := measure(b, l(size), who, starters[who])
+			f, err := measureLoad(b, l(size), who, starters[who])
 			return f[figure], err
 		}
 	}

@@ -32,7 +32,7 @@ var (
 	timeFlag  = flag.Duration("time", 10*time.Second, "how long is counted")
 	rounds    = flag.Int("rounds", 2, "how often both are measured, in turn")
 	pinFlag   = flag.Int("pin", -1, "`core` that the brokers are bound to; -1: none")
-	outFlag   = flag.String("out", "", "`directory` that bench.md and bench.json are written to; none: the output only")
+	outFlag   = flag.String("out", "", "`directory` of bench.md and bench.json; none: the output only")
 )
 
 // sideBySide are the two that are measured, with settings that keep files of scratch topics few.
@@ -69,7 +69,8 @@ func cases() []load {
 				produce("produce 1 KiB in batches of 1 record, "+where, partitions, 1, 1024, codec))
 		}
 	}
-	out = append(out, consume("consume from the page cache", false, 1000), consume("consume from a cold cache", true, 1000),
+	out = append(out, consume("consume from the page cache", false, 1000),
+		consume("consume from a cold cache", true, 1000),
 		endToEnd("end to end, 2 000 records/s", 2000), endToEnd("end to end, 20 000 records/s", 20_000))
 	for _, segments := range []int{1, 100, 1000} {
 		for _, connections := range []int{1, 4, 64} {
@@ -89,7 +90,7 @@ type results map[string]map[string][]figures
 // BenchmarkSideBySide measures Kafka and Tidemark in turn: throughput, CPU time of the broker, latencies, memory.
 //
 //	make bench-kafka
-//	go test -tags oracle -run '^$' -bench SideBySide -benchtime 1x -timeout 0 ./test/bench -args -cases 'look-up' -warm 20s
+//	make bench-kafka BENCHFLAGS="-cases 'look-up' -warm 20s"
 func BenchmarkSideBySide(b *testing.B) {
 	wanted, err := regexp.Compile(*casesFlag)
 	if err != nil {
@@ -106,7 +107,7 @@ func BenchmarkSideBySide(b *testing.B) {
 		all[l.name] = map[string][]figures{}
 		for range *rounds {
 			for _, who := range contestants {
-				f, err := measure(b, l, who, starters[who])
+				f, err := measureLoad(b, l, who, starters[who])
 				if err != nil {
 					b.Fatalf("%s, %s: %v", l.name, who, err)
 				}
@@ -118,8 +119,8 @@ func BenchmarkSideBySide(b *testing.B) {
 	}
 }
 
-// measure runs one load against one contestant, over a new directory.
-func measure(b *testing.B, l load, who string, start func(dir string, port int) *proc.Process) (figures, error) {
+// measureLoad runs one load against one contestant, over a new directory.
+func measureLoad(b *testing.B, l load, who string, start func(dir string, port int) *proc.Process) (figures, error) {
 	parent, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return nil, err
@@ -175,7 +176,8 @@ func (r *rig) under(ctx context.Context, l load, d time.Duration) (o outcome, er
 // table is one case as a table of Markdown.
 func (r results) table(name string) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "### %s\n\n| | Kafka | Tidemark | Tidemark ÷ Kafka | from–to |\n|---|---:|---:|---:|---:|\n", name)
+	fmt.Fprintf(&out, "### %s\n\n", name)
+	out.WriteString("| | Kafka | Tidemark | Tidemark ÷ Kafka | from–to |\n|---|---:|---:|---:|---:|\n")
 	kafka, tidemark := r[name]["Kafka"], r[name]["Tidemark"]
 	for _, key := range slices.Sorted(maps.Keys(tidemark[0])) {
 		a, b := mean(kafka, key), mean(tidemark, key)
@@ -225,9 +227,9 @@ func (r results) write(b *testing.B, order []string) {
 
 const benchHead = `# Kafka and Tidemark side by side
 
-Written by ` + "`make bench-kafka`" + `: Kafka %s and Tidemark in turn, on one machine, with the same client and the same
-settings. Run on %s, %s/%s, %d cores that client and broker share. Kafka had each load for %s before counting, Tidemark
-for %s; counted were %s, %d rounds. Numbers are means of the rounds; *from–to* is the spread of the ratio. CPU is what the
-broker's process used; latencies are the client's.
+Written by ` + "`make bench-kafka`" + `: Kafka %s and Tidemark in turn, on one machine, with the same client and settings.
+Run on %s, %s/%s, %d cores that client and broker share. Kafka had each load for %s before
+counting, Tidemark for %s; counted were %s, %d rounds. Numbers are means of the rounds;
+*from–to* is the spread of the ratio. CPU is what the broker's process used; latencies are the client's.
 
 `
