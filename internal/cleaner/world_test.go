@@ -28,6 +28,7 @@ type world struct {
 	c     *Cleaner
 	later []func()
 	clean bool
+	start int64           // log start offset in the checkpoint
 	out   strings.Builder // what was logged
 	seq   map[int64]int32
 }
@@ -76,7 +77,7 @@ func (w *world) logger() *slog.Logger {
 func (w *world) open() error {
 	l, err := commitlog.Open(commitlog.Options{
 		FS: w.fs, Dir: worldDir, Topic: worldName.Topic, Config: w.cfg, Clock: w.clock, TopicID: [16]byte{1},
-		Clean: w.clean, Files: index.NewFileCache(w.fs, 8), Pages: index.NewCache(64 << 10), Logger: w.logger(),
+		Clean: w.clean, StartOffset: w.start, Files: index.NewFileCache(w.fs, 8), Pages: index.NewCache(64 << 10), Logger: w.logger(),
 		After: func(_ time.Duration, task func()) { w.later = append(w.later, task) },
 	})
 	if err != nil {
@@ -94,6 +95,7 @@ func (w *world) open() error {
 
 // reopen ends the log, as a clean stop or as a killed process does, and opens it again.
 func (w *world) reopen(clean bool) error {
+	w.start = w.log.StartOffset()
 	if clean {
 		if err := w.log.Close(); err != nil {
 			return err
