@@ -28,7 +28,7 @@ type tool struct {
 // tools are all of Kafka's command lines that the binary knows.
 var tools = []tool{
 	topicsTool, configsTool, consumerGroupsTool, getOffsetsTool, consoleProducerTool, consoleConsumerTool, dumpLogTool,
-	transactionsTool, deleteRecordsTool, logDirsTool, leaderElectionTool,
+	transactionsTool, deleteRecordsTool, logDirsTool, leaderElectionTool, quorumTool,
 }
 
 func main() {
