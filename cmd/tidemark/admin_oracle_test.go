@@ -28,7 +28,8 @@ type fourWays struct {
 func TestAdminToolsFourWays(t *testing.T) {
 	kafka, tidemark := pair.Start(t, map[string]string{"tidemark.api.versions": "kafka"})
 	f := &fourWays{oracle.Get(t, oracle.Version), [2]*pair.Server{kafka, tidemark}, t.TempDir()}
-	mustWrite(t, filepath.Join(f.dir, "short.properties"), []byte("default.api.timeout.ms=2500\nrequest.timeout.ms=2000\n"))
+	short := "default.api.timeout.ms=2500\nrequest.timeout.ms=2000\n"
+	mustWrite(t, filepath.Join(f.dir, "short.properties"), []byte(short))
 	mustWrite(t, filepath.Join(f.dir, "topic.properties"), []byte("segment.ms=100000\nretention.bytes = 5000\n"))
 	for _, line := range append(configsLines(t), script(t, "admin.tsv", "ADDRESS")...) {
 		f.run(t, line)

@@ -8,7 +8,7 @@ import (
 	"tidemark/internal/metadata"
 )
 
-// DescribeUserScramCredentials (50): which mechanisms users of the metadata log have. Logging in with them is not built.
+// DescribeUserScramCredentials (50): which mechanisms users of the metadata log have. Nobody can log in with them yet.
 //
 // v0: KIP-554.
 

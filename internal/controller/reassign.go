@@ -228,7 +228,8 @@ func (d *decider) electLeader(topic string, id int32, kind electionKind) *Error 
 	switch {
 	case p == nil:
 		return refuse(ErrUnknownTopic, "No such partition as %s-%d", topic, id)
-	case kind == electPreferred && len(p.Replicas) > 0 && p.Leader == p.Replicas[0], kind == electUnclean && p.Leader != metadata.NoLeader:
+	case kind == electPreferred && len(p.Replicas) > 0 && p.Leader == p.Replicas[0],
+		kind == electUnclean && p.Leader != metadata.NoLeader:
 		return refuse(ErrElectionNotNeeded, "Leader election not needed for topic partition.")
 	}
 	if d.change(partitionChange{topic: t, id: id, partition: p, acceptable: d.isActive, isr: p.ISR, election: kind}) {

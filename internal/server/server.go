@@ -119,7 +119,8 @@ func (s *Server) accepted(l *Listener, nc net.Conn) {
 	}()
 }
 
-// setBuffers sizes the buffers of a socket. The system may take other sizes, or refuse: the connection works all the same.
+// setBuffers sizes the buffers of a socket. The system may take other sizes, or
+// refuse: the connection works all the same.
 func (s *Server) setBuffers(nc net.Conn) {
 	sized, ok := nc.(interface {
 		SetReadBuffer(bytes int) error

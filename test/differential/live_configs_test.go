@@ -61,9 +61,11 @@ func (w *world) tryLive(t *testing.T, l live) {
 	l.try(t, topic, false)
 }
 
-// eventually compares again and again, until both agree with what is expected of Kafka, or the time is over: Kafka takes
-// on changes of its configs a while after the answer.
-func (w *world) eventually(t *testing.T, what string, ask request, expected func(kmsg.Response) bool, changes ...change) {
+// eventually compares when both answer as is expected of Kafka: it takes on changes of its configs a while after the
+// answer.
+func (w *world) eventually(t *testing.T, what string, ask request, expected func(kmsg.Response) bool,
+	changes ...change,
+) {
 	t.Helper()
 	for _, s := range w.sides {
 		s.waitFor(t, what, func() bool {
