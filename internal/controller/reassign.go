@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"slices"
 
 	"tidemark/internal/metadata"
@@ -209,7 +210,7 @@ func (c ElectLeaders) decide(d *decider) (any, error) {
 		out := TopicPartitionsResult{Topic: t.Topic}
 		for _, id := range t.Partitions {
 			err := d.electLeader(t.Topic, id, kind)
-			if c.All && err != nil && err.Reason == ErrElectionNotNeeded {
+			if c.All && err != nil && errors.Is(err, ErrElectionNotNeeded) {
 				continue
 			}
 			out.Partitions = append(out.Partitions, PartitionResult{id, err})
