@@ -276,13 +276,19 @@ func (l *Log) finishSwap(found *listing) (*listing, error) {
 func (l *Log) sortLeftovers(found *listing) (leftovers, swaps []string) {
 	lowestCleaned := int64(-1)
 	for _, name := range found.names {
-		if base, _, ok := splitName(name); ok && strings.HasSuffix(name, segment.CleanedSuffix) {
+		if !strings.HasSuffix(name, segment.CleanedSuffix) {
+			continue
+		}
+		if base, _, ok := splitName(name); ok {
 			if lowestCleaned < 0 || base < lowestCleaned {
 				lowestCleaned = base
 			}
 		}
 	}
 	for _, name := range found.names {
+		if !isLeftover(name) { // most are not
+			continue
+		}
 		base, _, numbered := splitName(name)
 		switch {
 		case isTemporary(name), numbered && strings.HasSuffix(name, segment.CleanedSuffix):
@@ -300,6 +306,12 @@ func (l *Log) sortLeftovers(found *listing) (leftovers, swaps []string) {
 		}
 	}
 	return leftovers, swaps
+}
+
+// isLeftover tells names that may be leftovers by their ends.
+func isLeftover(name string) bool {
+	return strings.HasSuffix(name, segment.TemporarySuffix) || strings.HasSuffix(name, segment.CleanedSuffix) ||
+		strings.HasSuffix(name, segment.DeletedSuffix) || strings.HasSuffix(name, segment.SwapSuffix)
 }
 
 // isTemporary recognises the copy of a truncation that did not come to its end.

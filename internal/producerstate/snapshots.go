@@ -204,15 +204,15 @@ func (m *Manager) SetLogStartOffset(logStart int64) {
 
 // RemoveStraySnapshots deletes the snapshots that belong to no segment, except the
 // newest of them if it is not below the newest segment: a clean stop left it.
-// Errors are those of the disk.
+// The base offsets ascend. Errors are those of the disk.
 func (m *Manager) RemoveStraySnapshots(segmentBases []int64) error {
 	var strays []int64
 	for _, s := range m.snapshots {
-		if !slices.Contains(segmentBases, s) {
+		if _, found := slices.BinarySearch(segmentBases, s); !found {
 			strays = append(strays, s)
 		}
 	}
-	if n := len(strays); n > 0 && (len(segmentBases) == 0 || strays[n-1] >= slices.Max(segmentBases)) {
+	if n := len(strays); n > 0 && (len(segmentBases) == 0 || strays[n-1] >= segmentBases[len(segmentBases)-1]) {
 		strays = strays[:n-1]
 	}
 	for _, s := range strays {
