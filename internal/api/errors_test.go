@@ -35,6 +35,8 @@ var neverAnswered = map[string]string{
 	"wire.ErrVarint":                     "malformed requests close the connection",
 	"wire.ErrLength":                     "malformed requests close the connection",
 	"wire.ErrTag":                        "malformed requests close the connection",
+	"commitlog.ErrChanged":               "of the cleaner, which begins anew",
+	"logdir.IdentityError":               "start only",
 	"index.ErrFull":                      "rolls the segment",
 	"segment.ErrSeal":                    "the seal is void, its segment is checked",
 	"index.CorruptError":                 "the index is rebuilt",
