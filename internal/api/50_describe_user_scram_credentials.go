@@ -19,6 +19,7 @@ func (a *API) describeUserScramCredentials(c *call, request *kmsg.DescribeUserSC
 		response.ErrorMessage = errorText(kerr.ClusterAuthorizationFailed)
 		return response
 	}
+	response.ErrorMessage = kmsg.StringPtr("")
 	of := map[string][]*metadata.UserScramCredentialRecord{}
 	for credential := range a.Metadata.Image().ScramCredentials() {
 		of[credential.Name] = append(of[credential.Name], credential)
