@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,17 +53,20 @@ func BenchmarkRound(b *testing.B) {
 		bytes, err := log.SizeBytes()
 		must(b, err)
 		peak, stop := watchMemory()
+		before := cpuTime(b)
 		b.StartTimer()
 		if !c.Pass(context.Background()) {
 			b.Fatal(c.Uncleanable())
 		}
 		b.StopTimer()
+		used := cpuTime(b) - before
 		stop()
 		after, err := log.SizeBytes()
 		must(b, err)
 		m := c.Metrics()
 		b.ReportMetric(float64(bytes)/1e6/m.Took().Seconds(), "MB/s")
 		b.ReportMetric(float64(2*keys)/m.Took().Seconds(), "records/s")
+		b.ReportMetric(used.Seconds()/(float64(bytes)/1e9), "CPU-s/GB")
 		b.ReportMetric(float64(peak.Load())/1e6, "MB-memory")
 		b.ReportMetric(float64(bytes)/1e6, "MB-before")
 		b.ReportMetric(float64(after)/1e6, "MB-after")
@@ -112,6 +116,13 @@ func writeKeys(b *testing.B, root string, keys, size int, codec record.Codec) *c
 	log.UpdateHighWatermark(log.EndOffset())
 	must(b, log.Flush())
 	return log
+}
+
+// cpuTime is what the process has used so far.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // watchMemory looks at the memory that the process has in use, again and again, for the most above that of the start.

@@ -29,6 +29,7 @@ type offsetMap struct {
 type shard struct {
 	slots []slot
 	n     int
+	share int // slots that the table may have before it has to be almost full to grow
 }
 
 // slot is a key; offset is one more than the key's, 0 in a free slot.
@@ -46,6 +47,9 @@ const (
 func newOffsetMap(bytes int64, loadFactor float64) *offsetMap {
 	slots := max(min(bytes, maxMapBytes)/slotBytes, 0)
 	m := &offsetMap{shards: make([]shard, 1<<shardBits), capacity: int(float64(slots) * loadFactor), latest: -1}
+	for i := range m.shards { // keys do not spread evenly
+		m.shards[i].share = int(slots>>shardBits + slots>>(shardBits+5) + minShard)
+	}
 	m.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 	return m
 }
@@ -100,7 +104,7 @@ func (s *shard) get(a, b uint64) int64 {
 
 // put reports whether the hash is new.
 func (s *shard) put(a, b uint64, offset int64) bool {
-	if s.n >= len(s.slots)-len(s.slots)/8 {
+	if full := len(s.slots) - len(s.slots)/4; s.n >= full {
 		s.grow()
 	}
 	one := s.find(a, b)
@@ -112,10 +116,19 @@ func (s *shard) put(a, b uint64, offset int64) bool {
 	return fresh
 }
 
-// grow makes the table half as large again.
+// grow makes the table half as large again, up to its share; then only when a sixteenth of it is free.
 func (s *shard) grow() {
 	old := s.slots
-	s.slots = make([]slot, max(len(old)+len(old)/2, minShard))
+	size := max(len(old)+len(old)/2, minShard)
+	switch {
+	case len(old) < s.share:
+		size = min(size, s.share)
+	case s.n < len(old)-len(old)/16:
+		return
+	default:
+		size = len(old) + len(old)/8
+	}
+	s.slots = make([]slot, size)
 	for _, one := range old {
 		if one.offset != 0 {
 			*s.find(one.a, one.b) = one
