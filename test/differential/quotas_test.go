@@ -90,6 +90,11 @@ func quotaSteps() [][]quotaChange {
 		{quota(quotaOf("user", "u/ü %20"), setQuota(produceRate, 7))},
 		{quota(client, removeQuota(produceRate))},
 		{quota(user, removeQuota(produceRate), removeQuota(percentage), removeQuota("controller_mutation_rate"))},
+		// What would slow down the tests that follow, at Kafka.
+		{quota(quotaOf("user", "<default>"), removeQuota(percentage)),
+			quota(quotaOf("user", "<default>", "client-id", "<default>"), removeQuota(percentage)),
+			quota(quotaOf("ip", "127.0.0.1"), removeQuota(creation)), quota(quotaOf("ip", "<default>"), removeQuota(creation)),
+			quota(quotaOf("ip", "localhost"), removeQuota(creation)), quota(quotaOf("ip", "::1"), removeQuota(creation))},
 	}
 }
 
