@@ -28,12 +28,34 @@ type judge struct {
 
 func newJudge(t *testing.T, addr string) *judge {
 	t.Helper()
-	c, err := kgo.NewClient(kgo.SeedBrokers(addr))
+	c, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.MetadataMinAge(50*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
 	return &judge{client: c, admin: kadm.NewClient(c)}
+}
+
+// waitTopic waits until a new topic has its leaders: Kafka answers the request that makes it some time before.
+func (j *judge) waitTopic(t *testing.T, topic string, partitions int) {
+	t.Helper()
+	var found kadm.TopicDetails
+	var err error
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if found, err = j.admin.ListTopics(t.Context(), topic); err != nil || found[topic].Err != nil {
+			continue
+		}
+		n := 0
+		for _, p := range found[topic].Partitions {
+			if p.Err == nil && p.Leader >= 0 {
+				n++
+			}
+		}
+		if n == partitions {
+			return
+		}
+	}
+	t.Fatalf("topic %s has no leaders: %v, %+v", topic, err, found)
 }
 
 // batches are the batches of partition 0 of a topic, as they lie in the log.

@@ -105,7 +105,8 @@ func TestMatrix(t *testing.T) {
 	w := newWorld(t)
 	var runs []*run
 	for _, c := range clients {
-		runs = append(runs, &run{world: w, client: c, driver: startDriver(t, c.name, c.start(t, w.addr))})
+		runs = append(runs, &run{world: w, client: c, driver: startDriver(t, c.name, c.start(t, w.addr)),
+			saw: make(map[column][]string)})
 	}
 	each := func(what string, do func(r *run, t *testing.T)) {
 		t.Run(what, func(t *testing.T) {
@@ -130,7 +131,6 @@ func TestMatrix(t *testing.T) {
 // work are the steps before the broker is killed.
 func (r *run) work(t *testing.T) {
 	r.version = r.call(t, request{Do: "version"}).Version
-	r.saw = make(map[column][]string)
 	step := func(c column, cell, name string, do func(t *testing.T)) {
 		if t.Run(name, do) {
 			r.saw[c] = append(r.saw[c], cell)
