@@ -27,6 +27,9 @@ func (s *Set) Create(tp checkpoint.TopicPartition, topicID [16]byte, c commitlog
 	if !errors.Is(err, ErrUnknownPartition) {
 		return log, err
 	}
+	if err := s.inFailed(tp); err != nil {
+		return nil, err
+	}
 	d := s.emptiest()
 	if d == nil {
 		return nil, ErrNoDirectory
@@ -34,16 +37,16 @@ func (s *Set) Create(tp checkpoint.TopicPartition, topicID [16]byte, c commitlog
 	f := found{dir: d, folder: tp.String(), tp: tp}
 	path := filepath.Join(d.path, f.folder)
 	if err := s.opts.FS.MkdirAll(path, 0o755); err != nil {
-		return nil, s.notCreated(d, path, fmt.Errorf("create partition: %w", err))
+		return nil, s.notCreated(d, tp, path, fmt.Errorf("create partition: %w", err))
 	}
 	o := s.logOptions(f, path, Assignment{Assigned: true, TopicID: topicID, Config: c})
 	o.RecoveryPoint, o.StartOffset, o.Clean = 0, 0, true
 	if log, err = commitlog.Open(o); err != nil {
-		return nil, s.notCreated(d, path, fmt.Errorf("create partition %s: %w", tp, err))
+		return nil, s.notCreated(d, tp, path, fmt.Errorf("create partition %s: %w", tp, err))
 	}
 	if err := s.opts.FS.SyncDir(d.path); err != nil {
-		s.fail(d, fmt.Errorf("create partition %s: %w", tp, err))
-		return nil, &OfflineError{Dir: d.path, Cause: err}
+		_ = log.Abandon()
+		return nil, s.notCreated(d, tp, path, fmt.Errorf("create partition %s: %w", tp, err))
 	}
 	s.mu.Lock()
 	s.logs[tp] = &entry{log: log, dir: d}
@@ -51,14 +54,48 @@ func (s *Set) Create(tp checkpoint.TopicPartition, topicID [16]byte, c commitlog
 	return log, nil
 }
 
-// notCreated ends a Create that failed. A disk that is just full stays online; what was made of the folder goes.
-func (s *Set) notCreated(d *directory, path string, err error) error {
-	if !commitlog.IsFull(err) {
-		s.fail(d, err)
-	} else if rerr := s.opts.FS.RemoveAll(path); rerr != nil {
-		s.fail(d, errors.Join(err, rerr))
+// notCreated ends a Create that failed. A disk that is just full stays online; what was made of the folder goes. Where
+// something may be left of it, the partition is not made in another directory: the next start would find two.
+func (s *Set) notCreated(d *directory, tp checkpoint.TopicPartition, path string, err error) error {
+	if commitlog.IsFull(err) {
+		rerr := s.opts.FS.RemoveAll(path)
+		if rerr == nil {
+			return &OfflineError{Dir: d.path, Cause: err}
+		}
+		err = fmt.Errorf("%w, after %v", rerr, err)
 	}
+	s.mu.Lock()
+	s.begun[tp] = d
+	s.mu.Unlock()
+	s.fail(d, err)
 	return &OfflineError{Dir: d.path, Cause: err}
+}
+
+// inFailed is an *OfflineError where a failed directory has the partition, or a part of it that a Create which failed
+// has left: made anew elsewhere it would be empty, and the next start would find two.
+func (s *Set) inFailed(tp checkpoint.TopicPartition) error {
+	s.mu.RLock()
+	begun := s.begun[tp]
+	var failed []*directory
+	for _, d := range s.dirs {
+		if d.failure != nil {
+			failed = append(failed, d)
+		}
+	}
+	s.mu.RUnlock()
+	for _, d := range failed {
+		_, err := s.opts.FS.Stat(filepath.Join(d.path, tp.String()))
+		if d == begun || err == nil {
+			return &OfflineError{Dir: d.path, Cause: s.failureOf(d)}
+		}
+	}
+	return nil
+}
+
+func (s *Set) failureOf(d *directory) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return d.failure
 }
 
 func (s *Set) emptiest() *directory {

@@ -102,6 +102,7 @@ type Set struct {
 	logs     map[checkpoint.TopicPartition]*entry
 	loaded   bool // every log was loaded: the clean marker may be written at the end
 	closed   bool
+	begun    map[checkpoint.TopicPartition]*directory // failed ones with a part of a partition whose Create failed
 
 	cleaner  *cleaner.Cleaner
 	progress progress
@@ -147,7 +148,7 @@ func Open(o Options) (*Set, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Set{opts: o, logs: map[checkpoint.TopicPartition]*entry{}}
+	s := &Set{opts: o, logs: map[checkpoint.TopicPartition]*entry{}, begun: map[checkpoint.TopicPartition]*directory{}}
 	s.cleaner = s.newCleaner()
 	for _, path := range o.Dirs {
 		path, err := filepath.Abs(path)

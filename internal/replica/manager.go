@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,9 @@ type Options struct {
 type Manager struct {
 	opts Options
 
-	changing sync.Mutex // held while an image is applied or a log is made later; taken before mu
+	changing sync.Mutex                         // held while an image is applied or a log is made later; taken before mu
+	applied  bool                               // an image was; guarded by changing
+	lost     map[metadata.UUID]logdir.Directory // that had failed when the first image is applied; nil afterwards
 
 	mu         sync.RWMutex
 	partitions map[checkpoint.TopicPartition]*Partition
@@ -106,6 +109,8 @@ func (m *Manager) woken() { m.wakeUps.Add(1) }
 func (m *Manager) Apply(d *metadata.Delta) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
+	m.noteLost()
+	defer func() { m.lost = nil }()
 	var errs []error
 	changes := d.LocalChanges(m.opts.NodeID)
 	for _, gone := range changes.Deleted {
@@ -118,6 +123,19 @@ func (m *Manager) Apply(d *metadata.Delta) error {
 	}
 	m.reconfigure(d)
 	return errors.Join(errs...)
+}
+
+// noteLost notes which log directories have failed, for the first image.
+func (m *Manager) noteLost() {
+	if m.applied {
+		return
+	}
+	m.applied, m.lost = true, map[metadata.UUID]logdir.Directory{}
+	for _, d := range m.opts.Dirs.Directories() {
+		if d.Err != nil {
+			m.lost[metadata.UUID(d.ID)] = d
+		}
+	}
 }
 
 func (m *Manager) remove(tp metadata.LocalPartition) error {
@@ -180,7 +198,7 @@ func (m *Manager) obtain(tp metadata.LocalPartition, c TopicConfig) (*Partition,
 		return p, nil
 	}
 	p = newPartition(tp.Topic.Name, tp.Topic.ID, tp.ID, m.opts.NodeID)
-	log, err := m.opts.Dirs.Create(name, tp.Topic.ID, c.Log)
+	log, err := m.create(tp, c)
 	var offline *logdir.OfflineError
 	switch {
 	case errors.As(err, &offline) || errors.Is(err, logdir.ErrNoDirectory):
@@ -198,18 +216,31 @@ func (m *Manager) obtain(tp metadata.LocalPartition, c TopicConfig) (*Partition,
 	return p, nil
 }
 
+// create makes or finds the log of a partition. While the first image is applied, all are there already: one whose log
+// directory failed must not be made anew in another.
+func (m *Manager) create(tp metadata.LocalPartition, c TopicConfig) (*commitlog.Log, error) {
+	name := checkpoint.TopicPartition{Topic: tp.Topic.Name, Partition: tp.ID}
+	own := slices.Index(tp.Partition.Replicas, m.opts.NodeID)
+	if own >= 0 && own < len(tp.Partition.Directories) {
+		if d, failed := m.lost[tp.Partition.Directories[own]]; failed {
+			return nil, &logdir.OfflineError{Dir: d.Path, Cause: d.Err}
+		}
+	}
+	return m.opts.Dirs.Create(name, tp.Topic.ID, c.Log)
+}
+
 // createAgain is how long after a full disk it is tried again to make a partition's log.
 const createAgain = 2 * time.Second
 
 // createLater has the log of a partition made when there is room, if that was all that was missing.
 func (m *Manager) createLater(p *Partition, err error) {
 	if commitlog.IsFull(err) {
-		m.opts.Timer(createAgain, func() { m.create(p) })
+		m.opts.Timer(createAgain, func() { m.tryAgain(p) })
 	}
 }
 
-// create makes the log of a partition for which there was no room, and gives the partition its role.
-func (m *Manager) create(p *Partition) {
+// tryAgain makes the log of a partition for which there was no room, and gives the partition its role.
+func (m *Manager) tryAgain(p *Partition) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
 	if known, err := m.Partition(p.Topic, p.ID); err != nil || known != p {
