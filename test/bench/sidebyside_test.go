@@ -227,8 +227,8 @@ func (r results) write(b *testing.B, order []string) {
 
 const benchHead = `# Kafka and Tidemark side by side
 
-Written by ` + "`make bench-kafka`" + `: Kafka %s and Tidemark in turn, on one machine, with the same client and settings.
-Run on %s, %s/%s, %d cores that client and broker share. Kafka had each load for %s before
+Written by ` + "`make bench-kafka`" + `: Kafka %s and Tidemark in turn, with one client, on one machine, with the same
+settings. Run on %s, %s/%s, %d cores that client and broker share. Kafka had each load for %s before
 counting, Tidemark for %s; counted were %s, %d rounds. Numbers are means of the rounds;
 *from–to* is the spread of the ratio. CPU is what the broker's process used; latencies are the client's.
 
