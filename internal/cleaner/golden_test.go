@@ -30,15 +30,21 @@ type goldenLog struct {
 
 func openGolden(t *testing.T, c golden.Case, now time.Time) *goldenLog {
 	t.Helper()
-	cfg := smallLog()
-	cfg.SegmentBytes, cfg.IndexIntervalBytes, cfg.SegmentIndexBytes = 3000, 200, 10<<20
 	ms, err := strconv.ParseInt(c.Info.TopicConfig["delete.retention.ms"], 10, 64)
 	must(t, err)
-	cfg.DeleteRetentionMs = ms
+	return openGoldenTree(t, c, golden.Dir0, ms, now)
+}
+
+func openGoldenTree(t *testing.T, c golden.Case, tree golden.Tree, retentionMs int64, now time.Time) *goldenLog {
+	t.Helper()
+	cfg := smallLog()
+	cfg.SegmentBytes, cfg.IndexIntervalBytes, cfg.SegmentIndexBytes = 3000, 200, 10<<20
+	cfg.DeleteRetentionMs = retentionMs
 	g := &goldenLog{mem: vfs.NewMem(), name: checkpoint.TopicPartition{Topic: c.Info.Topic}, now: now}
 	dir := filepath.Join(worldRoot, g.name.String())
-	c.CopyTo(t, g.mem, golden.Dir0, dir)
+	c.CopyTo(t, g.mem, tree, dir)
 	clock := func() time.Time { return g.now }
+	var err error
 	g.log, err = commitlog.Open(commitlog.Options{FS: g.mem, Dir: dir, Topic: g.name.Topic, Config: cfg, Clock: clock,
 		Clean: true, ProducerIDExpirationMs: math.MaxInt64})
 	must(t, err)
@@ -164,4 +170,45 @@ func goldenRecords(t *testing.T, log *commitlog.Log) []string {
 		must(t, it.Err())
 	}
 	return out
+}
+
+// TestGoldenOddBatches compacts folders of old message formats, of negative timestamps, of all shapes of records: of
+// each key the last record stays, unchanged, and all batches are of magic 2.
+func TestGoldenOddBatches(t *testing.T) {
+	for _, c := range golden.Cases(t, "11-", "12-shapes", "12-huge", "12-relative", "05-", "06-transactions") {
+		t.Run(c.Name, func(t *testing.T) {
+			want, _ := c.CommittedRecords(t)
+			last := make(map[string]int64)
+			for _, r := range want {
+				if r.KeyLen >= 0 {
+					last[r.KeyHash] = r.Offset
+				}
+			}
+			g := openGoldenTree(t, c, golden.Final, 1<<62, time.UnixMilli(1_800_000_000_000))
+			must(t, g.log.Roll())
+			g.log.UpdateHighWatermark(g.log.EndOffset())
+			if g.log.LastStableOffset(g.log.EndOffset()) < g.log.EndOffset() {
+				t.Skip("a transaction is open") // the segments that hold it stay as they are
+			}
+			if !g.c.Pass(context.Background()) {
+				t.Fatalf("nothing was compacted: %v", g.c.Uncleanable())
+			}
+			var kept []string
+			for _, r := range want {
+				if r.KeyLen >= 0 && last[r.KeyHash] == r.Offset {
+					kept = append(kept, fmt.Sprintf("%d %d %d %s", r.Offset, r.Timestamp, r.ValueLen, r.ValueHash))
+				}
+			}
+			got := goldenRecords(t, g.log)
+			if strings.Join(got, "\n") != strings.Join(kept, "\n") {
+				t.Errorf("got %d records, want %d:\n%s\nwant\n%s", len(got), len(kept), strings.Join(got, "\n"),
+					strings.Join(kept, "\n"))
+			}
+			for _, b := range batches(t, g.log) {
+				if b.Magic() != 2 {
+					t.Errorf("batch at offset %d has magic %d", b.BaseOffset(), b.Magic())
+				}
+			}
+		})
+	}
 }
