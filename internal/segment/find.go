@@ -57,27 +57,36 @@ func (s *Segment) scanFor(sc *scanner, offset, end int64) (e index.OffsetEntry, 
 		if err != nil {
 			return e, false, err
 		}
-		*sc = s.scan(e.Pos, end)
-		more = sc.next()
-		if !doubt || !ok || s.fits(e, sc, more) {
-			return e, more, nil
+		fits := true
+		if doubt && ok {
+			if fits, err = s.fits(e, end); err != nil {
+				return e, false, err
+			}
 		}
-		sc.close()
+		if fits {
+			*sc = s.scan(e.Pos, end)
+			return e, sc.next(), nil
+		}
 		if err := s.rebuild("an offset index entry points at no batch of that offset"); err != nil {
 			return e, false, err
 		}
 	}
 }
 
-// fits reports whether the batch that an index entry points at can be the one it means.
+// fits reports whether the batch that an index entry points at can be the one it means. A scan must not begin where it
+// cannot: it would take the bytes there for damage.
 //
 // Kafka: older versions made one entry for several batches appended at once: the last offset of all and the position
 // of the first. So the batch may end before the entry's offset, but never behind it.
-func (s *Segment) fits(e index.OffsetEntry, sc *scanner, more bool) bool {
-	if !more {
-		return sc.Err() == nil && e.Pos >= sc.end // behind what the caller may see
+func (s *Segment) fits(e index.OffsetEntry, end int64) (bool, error) {
+	if e.Pos >= end {
+		return true, nil // behind what the caller may see
 	}
-	return sc.h.LastOffset <= e.Offset && sc.h.LastOffset >= s.base
+	h, err := s.headerAt(e.Pos, end)
+	if notDamage(err) != nil && !errors.Is(err, record.ErrShort) {
+		return false, err
+	}
+	return err == nil && h.LastOffset <= e.Offset && h.LastOffset >= s.base, nil
 }
 
 // UpperBound is the offset of the first offset index entry at or behind a position; false when there is none.

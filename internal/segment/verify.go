@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"tidemark/internal/index"
-	"tidemark/record"
 )
 
 // What the first use of a segment costs at most, when nothing vouches for it.
@@ -147,11 +146,11 @@ func (s *Segment) checkEnds() (string, error) {
 		return reasonEmpty, nil
 	}
 	if ok {
-		h, err := s.headerAt(e.Pos, size)
-		if notDamage(err) != nil && !errors.Is(err, record.ErrShort) {
+		fits, err := s.fits(e, size)
+		if err != nil {
 			return "", err
 		}
-		if err != nil || h.LastOffset > e.Offset || h.LastOffset < s.base {
+		if !fits || e.Pos >= size {
 			return fmt.Sprintf("the last offset index entry (%d, %d) points at no batch of that offset", e.Offset, e.Pos), nil
 		}
 	}
@@ -165,12 +164,16 @@ func (s *Segment) checkLargest(size int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	at, _, err := f.offsets.Lookup(last.Offset)
+	at, found, err := f.offsets.Lookup(last.Offset)
 	if err != nil {
 		return "", err
 	}
 	if !ok {
 		at.Pos = 0
+	} else if found {
+		if fits, err := s.fits(at, size); err != nil || !fits {
+			return fmt.Sprintf("the offset index entry (%d, %d) points at no batch of that offset", at.Offset, at.Pos), err
+		}
 	}
 	sc := s.scanWith(at.Pos, size, walk{tail: true})
 	defer sc.close()
