@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"tidemark/internal/commitlog"
+	"tidemark/internal/segment"
 	"tidemark/record"
+	"tidemark/vfs"
 )
 
 func pass(w *world) bool {
@@ -295,5 +297,41 @@ func TestLags(t *testing.T) {
 	w.log.UpdateConfig(cfg)
 	if !pass(w) {
 		t.Error("not compacted above the new dirty ratio")
+	}
+}
+
+// TestOverflowedSegmentIsSplit has a segment as old brokers made them, with offsets that its base cannot tell in 31
+// bits.
+//
+// Kafka: it is split first, and then compacted.
+func TestOverflowedSegmentIsSplit(t *testing.T) {
+	w := newWorld(t, smallLog())
+	far := int64(1<<31 + 10)
+	var data []byte
+	for _, base := range []int64{0, far, far + 1} {
+		o := record.DefaultBuilderOptions()
+		o.BaseOffset, o.LeaderEpoch = base, 0
+		b := record.NewBuilder(o)
+		must(t, b.Append(w.nowMs, value("key %d", min(base, far)), value("%d", base), nil))
+		data = append(data, b.Bytes()...)
+	}
+	must(t, vfs.WriteFileAtomic(w.mem, worldDir+"/"+segment.Name(0, segment.LogSuffix), data))
+	must(t, w.open())
+	must(t, w.log.Roll())
+	w.mustAppend(kv{"z", value("1")})
+	if !pass(w) {
+		t.Fatalf("nothing was compacted: %v", w.c.Uncleanable())
+	}
+	want := "0:key 0=0 2147483659:key 2147483658=2147483659 2147483660:z=1"
+	for _, clean := range []bool{true, false} {
+		if got := show(rows(t, w.log)); got != want {
+			t.Errorf("records: got %s, want %s", got, want)
+		}
+		segments, err := w.log.Segments()
+		must(t, err)
+		if len(segments) != 3 || segments[1].BaseOffset != far+1 {
+			t.Errorf("segments: got %+v", segments)
+		}
+		must(t, w.reopen(clean))
 	}
 }
