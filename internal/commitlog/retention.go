@@ -71,7 +71,7 @@ func (r Retention) rule(why Reason, segments []Candidate) func(Candidate) bool {
 }
 
 // deletedAtOnce is how many segments go while appends wait; between so many and the next they may get on.
-const deletedAtOnce = 32
+const deletedAtOnce = 8
 
 // DeleteOldSegments removes the segments that retention no longer keeps, and returns how many. When all of them go,
 // a new one is rolled first. The log start offset moves to the first segment that stays.
@@ -88,17 +88,38 @@ func (l *Log) DeleteOldSegments(now time.Time) (int, error) {
 }
 
 func (l *Log) deleteAllExpired(why Reason, now time.Time) (total int, err error) {
-	for more := true; more; {
+	_, _ = l.expired(why, now, math.MaxInt) // asks the segments what has to be asked of the disk, while appends are not held up
+	for more := true; more && err == nil; {
 		var n int
-		if n, more, err = l.deleteSomeExpired(why, now); err != nil {
-			return total + n, err
-		}
+		n, more, err = l.deleteSomeExpired(why, now)
 		total += n
 	}
 	if total > 0 {
 		l.o.Logger.Info("segments deleted", "count", total, "reason", string(why))
+		err = errors.Join(err, l.flushEpochsAside())
 	}
-	return total, nil
+	return total, err
+}
+
+// flushEpochsAside writes the leader epochs while appends go on: a file that is behind names offsets that are gone,
+// which does no harm.
+func (l *Log) flushEpochsAside() error {
+	l.flushMu.Lock()
+	defer l.flushMu.Unlock()
+	if l.closed.Load() {
+		return nil
+	}
+	err := l.epochs.Flush()
+	if IsFull(err) {
+		l.mu.Lock()
+		l.epochsLate = true
+		l.mu.Unlock()
+		return nil
+	}
+	if err != nil {
+		return l.fail("delete segments of "+l.name, err)
+	}
+	return nil
 }
 
 // deleteSomeExpired removes what goes for one reason, as much as appends may have to wait for; more says that there
@@ -109,23 +130,23 @@ func (l *Log) deleteSomeExpired(why Reason, now time.Time) (n int, more bool, er
 	if err := l.writable(); err != nil {
 		return 0, false, err
 	}
-	expired, err := l.expired(why, now)
-	if err == nil && expired > 0 {
+	expired, err := l.expired(why, now, deletedAtOnce)
+	if err == nil {
 		n, err = l.deleteFirst(min(expired, deletedAtOnce))
 	}
 	if err != nil {
 		return n, false, l.failUnlessFull("delete segments of "+l.name, err)
 	}
-	return n, n > 0 && n < expired, nil
+	return n, n >= deletedAtOnce, nil
 }
 
-// expired is how many segments go for a reason.
-func (l *Log) expired(why Reason, now time.Time) (int, error) {
+// expired is how many segments go for a reason; no more than most are looked at where the others do not matter.
+func (l *Log) expired(why Reason, now time.Time, most int) (int, error) {
 	cfg := l.cfg.Load()
 	if why == TooLarge && cfg.RetentionBytes < 0 || why == TooOld && cfg.RetentionMs < 0 {
 		return 0, nil // spare the disk
 	}
-	segments, err := l.candidates(why, now.UnixMilli()-cfg.RetentionMs)
+	segments, err := l.candidates(why, now.UnixMilli()-cfg.RetentionMs, most)
 	if err != nil {
 		return 0, err
 	}
@@ -135,12 +156,16 @@ func (l *Log) expired(why Reason, now time.Time) (int, error) {
 }
 
 // candidates asks the segments for what a reason needs: sizes for one, times for the other. A segment behind one that
-// has a timestamp of at least since stays whatever its own is, and is not asked.
-func (l *Log) candidates(why Reason, since int64) ([]Candidate, error) {
+// has a timestamp of at least since stays whatever its own is, and is not asked. Sizes are asked of all segments, times
+// of the first ones, as many as most.
+func (l *Log) candidates(why Reason, since int64, most int) ([]Candidate, error) {
 	v := l.view.Load()
-	out := make([]Candidate, len(v.segments))
+	if why == TooLarge {
+		most = len(v.segments)
+	}
+	out := make([]Candidate, min(len(v.segments), most))
 	stays := false
-	for i, s := range v.segments {
+	for i, s := range v.segments[:len(out)] {
 		c := Candidate{NextBase: v.end, Last: i == len(v.segments)-1, SizeBytes: 1}
 		if !c.Last {
 			c.NextBase = v.segments[i+1].BaseOffset()
@@ -191,9 +216,7 @@ func (l *Log) deleteFirst(n int) (int, error) {
 	v := *l.view.Load()
 	gone := v.segments[:n]
 	v.segments = v.segments[n:]
-	if err := l.moveStart(v.segments[0].BaseOffset()); err != nil {
-		return 0, err
-	}
+	l.moveStartInMemory(v.segments[0].BaseOffset())
 	l.view.Store(&v)
 	l.o.Metrics.SegmentsDeleted.Add(int64(n))
 	for _, s := range gone {
@@ -223,19 +246,20 @@ func (l *Log) SetStartOffset(offset int64) error {
 }
 
 func (l *Log) moveStart(offset int64) error {
+	l.moveStartInMemory(offset)
+	return l.flushEpochs()
+}
+
+func (l *Log) moveStartInMemory(offset int64) {
 	if offset <= l.StartOffset() {
-		return nil
+		return
 	}
 	l.start.Store(offset)
 	l.recoveryPoint.Store(max(l.RecoveryPoint(), offset))
 	l.highWatermark.Store(max(l.highWatermark.Load(), offset))
 	l.epochs.TruncateFromStart(offset)
-	if err := l.flushEpochs(); err != nil {
-		return err
-	}
 	l.producers.SetLogStartOffset(offset)
 	l.refreshFirstUnstable()
-	return nil
 }
 
 // removeQuietly removes a file whose time has come; the next start removes it if this fails.
