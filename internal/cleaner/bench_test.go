@@ -37,8 +37,8 @@ func envInt(b *testing.B, name string, otherwise int) int {
 	return n
 }
 
-// BenchmarkRound compacts a log on the disk in which each key has two records of 100 bytes, in batches of 100, and tells
-// the speed, by the bytes of the log, and the memory that the round takes.
+// BenchmarkRound compacts a log on the disk in which each key has two records of 100 bytes, in batches of 100, and
+// tells the speed, by the bytes of the log, and the memory that the round takes.
 func BenchmarkRound(b *testing.B) {
 	keys, size := envInt(b, keysEnv, 1_000_000), envInt(b, valueEnv, 100)
 	codec, ok := record.ParseCodec(os.Getenv(codecEnv))

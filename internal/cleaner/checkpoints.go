@@ -55,7 +55,9 @@ func (c *checkpoints) load(dir string) (checkpoint.Offsets, error) {
 // After an error it is as it was.
 //
 // Kafka: lines of partitions that are gone go with the next change.
-func (c *checkpoints) change(dir string, there func(checkpoint.TopicPartition) bool, to func(checkpoint.Offsets)) error {
+func (c *checkpoints) change(
+	dir string, there func(checkpoint.TopicPartition) bool, to func(checkpoint.Offsets),
+) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old, err := c.load(dir)

@@ -147,8 +147,8 @@ func TestCrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestEveryFailure lets the n-th call to the disk of a round fail, for every n: either the log has failed as a whole, or
-// it goes on and is compacted when the disk is well again. What the next start finds is whole.
+// TestEveryFailure lets the n-th call to the disk of a round fail, for every n: either the log has failed as a whole,
+// or it goes on and is compacted when the disk is well again. What the next start finds is whole.
 func TestEveryFailure(t *testing.T) {
 	before, after := survivors(t, 1)
 	for _, kind := range []struct {
@@ -212,7 +212,8 @@ func failNth(t *testing.T, n int64, full bool, before, after []row) bool {
 	}
 	want := before
 	if err == nil {
-		want = append(slices.Clone(before), row{offset: before[len(before)-1].offset + 1, ts: w.nowMs, key: "z", value: "active"})
+		one := row{offset: before[len(before)-1].offset + 1, ts: w.nowMs, key: "z", value: "active"}
+		want = append(slices.Clone(before), one)
 	}
 	w.fs = w.mem
 	must(t, w.reopen(false))

@@ -63,8 +63,8 @@ func (m *model) write(r *rapid.T, id int64, transactional bool) {
 	}
 }
 
-// forgetDeleted starts the sequence numbers of a producer anew when all its records lie below the log start: after a kill
-// nobody knows them.
+// forgetDeleted starts the sequence numbers of a producer anew when all its records lie below the log start: after a
+// kill nobody knows them.
 func (m *model) forgetDeleted(id int64) {
 	for _, w := range m.written {
 		if w.producer == id && w.offset >= m.log.StartOffset() {

@@ -11,8 +11,8 @@ const slotBytes = 24
 // maxMapBytes bounds the map of one thread, as in Kafka.
 const maxMapBytes = 1<<31 - 1
 
-// offsetMap maps keys to offsets, by their hashes alone: two keys of one hash would be taken for one. Both halves of the
-// hash have seeds of their own, drawn for each map, so that nobody can make such keys.
+// offsetMap maps keys to offsets, by their hashes alone: two keys of one hash would be taken for one. Both halves of
+// the hash have seeds of their own, drawn for each map, so that nobody can make such keys.
 //
 // Kafka: hashes are MD5. Which records survive does not depend on it.
 //

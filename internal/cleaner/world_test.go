@@ -77,8 +77,9 @@ func (w *world) logger() *slog.Logger {
 func (w *world) open() error {
 	l, err := commitlog.Open(commitlog.Options{
 		FS: w.fs, Dir: worldDir, Topic: worldName.Topic, Config: w.cfg, Clock: w.clock, TopicID: [16]byte{1},
-		Clean: w.clean, StartOffset: w.start, Files: index.NewFileCache(w.fs, 8), Pages: index.NewCache(64 << 10), Logger: w.logger(),
-		After: func(_ time.Duration, task func()) { w.later = append(w.later, task) },
+		Clean: w.clean, StartOffset: w.start, Files: index.NewFileCache(w.fs, 8), Pages: index.NewCache(64 << 10),
+		Logger: w.logger(),
+		After:  func(_ time.Duration, task func()) { w.later = append(w.later, task) },
 	})
 	if err != nil {
 		return err

@@ -21,7 +21,9 @@ import (
 const keysEnv = "TIDEMARK_CLEANER_KEYS"
 
 // BenchmarkBeside lets both brokers, one after the other, compact the same topic, in which each key has two records of
-// 100 bytes, and tells how fast they were by the clock and what it cost: "go test -tags oracle -run '^$' -bench Beside".
+// 100 bytes, and tells how fast they were by the clock and what it cost:
+//
+//	go test -tags oracle -run '^$' -bench Beside -benchtime 1x ./test/compaction
 func BenchmarkBeside(b *testing.B) {
 	keys := 1_000_000
 	if text := os.Getenv(keysEnv); text != "" {
@@ -63,7 +65,8 @@ func compactBeside(b *testing.B, p *proc.Process, addr, dir string, keys int) {
 			if j >= keys {
 				key = (key*7919 + 13) % keys
 			}
-			if err := builder.Append(1_700_000_000_000+int64(j), fmt.Appendf(nil, "key-%09d", key), []byte(value), nil); err != nil {
+			err := builder.Append(1_700_000_000_000+int64(j), fmt.Appendf(nil, "key-%09d", key), []byte(value), nil)
+			if err != nil {
 				b.Fatal(err)
 			}
 		}

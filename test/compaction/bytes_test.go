@@ -57,7 +57,8 @@ func subjects() []*subject {
 	plain := []record.Codec{record.None}
 	all := []record.Codec{record.None, record.Gzip, record.Snappy, record.LZ4, record.Zstd}
 	return []*subject{
-		{topic: "plain", kind: kind{keys: 30, codecs: plain, tombstones: 0.2, maxRecords: 5, maxValue: 60}, rounds: 2, steps: 120},
+		{topic: "plain", rounds: 2, steps: 120,
+			kind: kind{keys: 30, codecs: plain, tombstones: 0.2, maxRecords: 5, maxValue: 60}},
 		{topic: "transactions", rounds: 3, steps: 150,
 			kind: kind{keys: 30, codecs: plain, tombstones: 0.1, idempotent: 3, transactions: 4, maxRecords: 4, maxValue: 40}},
 		{topic: "short-deletes", rounds: 4, steps: 60, configs: []string{"delete.retention.ms", "1"},
@@ -140,7 +141,8 @@ func (s *subject) round(t *testing.T, kafka *oracle.Node, client *conn) {
 	folder := s.topic + "-0"
 	before := t.TempDir()
 	copyFolder(t, filepath.Join(kafka.Dir, folder), filepath.Join(before, folder))
-	copyFile(t, filepath.Join(kafka.Dir, checkpoint.CleanerOffsetFile), filepath.Join(before, checkpoint.CleanerOffsetFile))
+	points := checkpoint.CleanerOffsetFile
+	copyFile(t, filepath.Join(kafka.Dir, points), filepath.Join(before, points))
 	setConfigs(t, client.Client, s.topic, "cleanup.policy", "compact")
 	waitCompacted(t, kafka.Dir, s.topic)
 	setConfigs(t, client.Client, s.topic, "cleanup.policy", "delete")
@@ -169,7 +171,8 @@ func (s *subject) compact(t *testing.T, root string, now time.Time) {
 	t.Helper()
 	name := checkpoint.TopicPartition{Topic: s.topic}
 	log, err := commitlog.Open(commitlog.Options{FS: vfs.OS(), Dir: filepath.Join(root, name.String()), Topic: s.topic,
-		Config: s.config(), Clock: time.Now, ProducerIDExpirationMs: 1 << 50, RecoveryPoint: activeBase(t, filepath.Join(root, name.String()))})
+		Config: s.config(), Clock: time.Now, ProducerIDExpirationMs: 1 << 50,
+		RecoveryPoint: activeBase(t, filepath.Join(root, name.String()))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -219,7 +219,8 @@ func (c *compactedTopic) check(s *server) {
 	}
 }
 
-// idle waits until every log with the policy compact is compacted up to its last segment, and what was replaced is gone.
+// idle waits until every log with the policy compact is compacted up to its last segment, and what was replaced is
+// gone.
 func (c *compactedTopic) idle() {
 	t := c.w.t
 	t.Helper()
