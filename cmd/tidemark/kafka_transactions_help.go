@@ -33,7 +33,7 @@ func (p *argParser) end(env *cli.Env, command *argCommand, stop *argStop) int {
 		fmt.Fprint(env.Stdout, p.usage(command)+p.help(command))
 		return 1
 	}
-	fmt.Fprint(env.Stderr, p.usage(command)+justify(p.program+": error: "+stop.text, 0, "")+"\n"+stop.more)
+	fmt.Fprint(env.Stderr, p.usage(command)+justify(p.program+": error: "+stop.text+"\n", 0, "")+stop.more)
 	return 1
 }
 

@@ -29,6 +29,7 @@ type tool struct {
 var tools = []tool{
 	topicsTool, configsTool, consumerGroupsTool, getOffsetsTool, consoleProducerTool, consoleConsumerTool, dumpLogTool,
 	transactionsTool, deleteRecordsTool, logDirsTool, leaderElectionTool, quorumTool,
+	producerPerfTool, consumerPerfTool,
 }
 
 func main() {
