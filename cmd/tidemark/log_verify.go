@@ -117,6 +117,9 @@ func (o *logOptions) printSummary(s *inspect.Summary) {
 		found = fmt.Sprintf("%d errors, %d warnings, %d notes", s.Findings[inspect.Error], s.Findings[inspect.Warning],
 			s.Findings[inspect.Note])
 	}
+	if s.Unproven > 0 {
+		use += fmt.Sprintf("; %d segments without a seal", s.Unproven)
+	}
 	fmt.Fprintf(o.env.Stdout, "%d partitions, %d segments, %d batches, %d records, %s%s: %s\n",
 		s.Partitions, s.Segments, s.Batches, s.Records, humanBytes(s.Bytes), use, found)
 }

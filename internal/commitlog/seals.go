@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"tidemark/internal/segment"
@@ -104,6 +105,23 @@ func readBounded(fsys vfs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	return vfs.ReadFile(fsys, name)
+}
+
+// ReadSeals reads the seals of a partition's folder, by the base offsets of their segments; none where there is no file,
+// or one that is no seals'. Whether a seal still fits its segment it does not say. Errors are the disk's.
+func ReadSeals(fsys vfs.FS, dir string) (map[int64]segment.Seal, error) {
+	data, err := readBounded(fsys, filepath.Join(dir, SealsFile))
+	if err != nil {
+		return nil, err
+	}
+	encoded, _, _ := decodeSeals(data)
+	seals := make(map[int64]segment.Seal, len(encoded))
+	for base, body := range encoded {
+		if seal, err := segment.DecodeSeal(body); err == nil {
+			seals[base] = seal
+		}
+	}
+	return seals, nil
 }
 
 // decodeSeals returns the last seal of each segment, where the good ones end, and how many there are.

@@ -4,6 +4,7 @@ package bench
 
 import (
 	"bytes"
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -60,11 +61,10 @@ func BenchmarkStartSealed(b *testing.B) {
 		p := both[1].start(b, dir, port)
 		createWith(b, addr, map[string]string{"internal.segment.bytes": "100", "segment.index.bytes": "1000",
 			"retention.ms": "-1"})
-		c := dialServer(b, addr)
-		for range n {
-			c.append(b, time.Now())
-		}
 		p.Stop(b)
+		if err := writeSegments(dir, n); err != nil {
+			b.Fatal(err)
+		}
 		for _, who := range []contender{both[1], both[0]} { // Kafka last: it may write indexes anew
 			if who.name == "Kafka" && n > *besideKafka {
 				continue
@@ -85,6 +85,31 @@ func BenchmarkStartSealed(b *testing.B) {
 			})
 		}
 	}
+}
+
+// writeSegments makes segments of one record each, behind the one record that topic t has in a directory that was closed
+// in good order.
+func writeSegments(dir string, n int) error {
+	o := record.DefaultBuilderOptions()
+	o.LeaderEpoch = 0
+	for offset := int64(1); offset <= int64(n); offset++ {
+		o.BaseOffset = offset
+		batch := record.NewBuilder(o)
+		now := time.Now().UnixMilli()
+		if err := batch.Append(now, []byte("key"), []byte("value"), nil); err != nil {
+			return err
+		}
+		for suffix, data := range map[string][]byte{".log": batch.Bytes(), ".index": nil,
+			".timeindex": binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, uint64(now)), 0),
+			".snapshot":  {0, 1, 0x48, 0x67, 0x4b, 0xc7, 0, 0, 0, 0}} {
+			name := filepath.Join(dir, "t-0", fmt.Sprintf("%020d%s", offset, suffix))
+			if err := os.WriteFile(name, data, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	points := fmt.Sprintf("0\n1\nt 0 %d\n", n+1)
+	return os.WriteFile(filepath.Join(dir, "recovery-point-offset-checkpoint"), []byte(points), 0o600)
 }
 
 // reportProcess reports memory, descriptors and maps of a process.
