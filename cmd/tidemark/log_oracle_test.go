@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -66,9 +67,58 @@ func TestKafkaStartsOnRepaired(t *testing.T) {
 			t.Errorf("%s: Kafka gives %d records, want %d\n%s", c.Name, n, want, errs)
 		}
 	}
-	log := filepath.Join(node.Dir, "10-crash-flip-middle-segment-0", "00000000000000000078.log")
-	dump := k.MustTool(t, "kafka-dump-log", "--files", log)
-	if strings.Contains(dump, "isvalid: false") || !strings.Contains(dump, "isvalid: true") {
-		t.Errorf("Kafka's dump of a repaired log:\n%s", dump)
+	var logs, indexes []string
+	for _, c := range cases {
+		dir := filepath.Join(node.Dir, c.PartitionName())
+		logs, indexes = append(logs, glob(t, dir, "*.log")...), append(indexes, glob(t, dir, "*index")...)
+	}
+	dumpWhole(t, k, logs, "--deep-iteration")
+	again.Stop(t)
+	dumpWhole(t, k, indexes, "--verify-index-only")
+}
+
+// TestKafkaReadsExports exports a part of every whole folder: Kafka's kafka-dump-log must read the copies without
+// complaint, records and indexes.
+func TestKafkaReadsExports(t *testing.T) {
+	k := oracle.Get(t, oracle.Version)
+	root := t.TempDir()
+	for _, c := range golden.Cases(t, "01-seed", "02-", "03-", "04-", "05-", "06-", "12-shapes", "12-max") {
+		from := c.TreePath(t, golden.Dir0)
+		if _, errs, status := call(t, "", "log", "export", "--from", "1", "-o", root, from); status != 0 {
+			t.Fatalf("%s: %s", c.Name, errs)
+		}
+	}
+	dumpWhole(t, k, glob(t, root, "*/*.log"), "--deep-iteration")
+	dumpWhole(t, k, glob(t, root, "*/*index"), "--verify-index-only")
+	dumpWhole(t, k, glob(t, root, "*/*index"), "--index-sanity-check")
+	dumpWhole(t, k, glob(t, root, "*/*.snapshot"))
+}
+
+func glob(t *testing.T, dir, pattern string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// complaint is what Kafka's tool says of something wrong; it exits with 0 whatever it finds.
+var complaint = regexp.MustCompile(`(?i)isvalid: false|mismatch|exception|corrupt|not found|out of order`)
+
+// dumpWhole has Kafka's tool read files in which nothing is wrong.
+func dumpWhole(t *testing.T, k *oracle.Kafka, files []string, options ...string) {
+	t.Helper()
+	if len(files) == 0 {
+		t.Fatal("no files")
+	}
+	r := k.Tool(t, "kafka-dump-log", append([]string{"--files", strings.Join(files, ",")}, options...)...)
+	for line := range strings.Lines(r.Stdout + r.Stderr) {
+		if complaint.MatchString(line) {
+			t.Errorf("%q: Kafka's dump: %s", options, line)
+		}
+	}
+	if n := strings.Count(r.Stdout, "Dumping "); r.Exit != 0 || n != len(files) {
+		t.Errorf("%q: Kafka's dump of %d files: exit status %d after %d", options, len(files), r.Exit, n)
 	}
 }
