@@ -57,7 +57,9 @@ type Cleaner struct {
 	paused      map[checkpoint.TopicPartition]int
 	uncleanable map[checkpoint.TopicPartition]Uncleanable
 	stop        context.CancelFunc // of the threads; nil: they do not run
-	ctx         context.Context
+	ctx         context.Context    // of the threads
+	rest        context.Context    // of those that have nothing to do; it ends when configs change
+	wake        context.CancelFunc // ends rest
 	running     int
 	threads     sync.WaitGroup
 }
@@ -98,6 +100,7 @@ func (c *Cleaner) Start() {
 		return
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.rest, c.wake = context.WithCancel(c.ctx)
 	c.startThreads()
 }
 
@@ -124,13 +127,19 @@ func (c *Cleaner) Stop() {
 	c.running = 0
 }
 
-// Configure puts other configs in force: the rate at once, the rest with the next round of each thread.
+// Configure puts other configs in force: the rate at once, the rest with the next round of each thread. Threads that
+// rest begin one.
 func (c *Cleaner) Configure(cfg Config) {
 	c.throttle.setRate(cfg.BytesPerSecond)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if cfg == c.cfg {
+		return
+	}
 	c.cfg = cfg
 	if c.stop != nil {
+		c.wake()
+		c.rest, c.wake = context.WithCancel(c.ctx)
 		c.startThreads()
 	}
 }
@@ -148,7 +157,10 @@ func (c *Cleaner) work(ctx context.Context) {
 		if c.Pass(ctx) {
 			continue
 		}
-		_ = c.o.Sleep(ctx, c.config().Backoff) // the loop asks ctx
+		c.mu.Lock()
+		rest, backoff := c.rest, c.cfg.Backoff
+		c.mu.Unlock()
+		_ = c.o.Sleep(rest, backoff) // the loop asks ctx
 	}
 }
 

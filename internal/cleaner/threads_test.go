@@ -31,8 +31,14 @@ func TestThreadsRestAndStop(t *testing.T) {
 	if d := <-asleep; d != 7*time.Second {
 		t.Errorf("backoff: got %v, want 7s", d)
 	}
+	cfg.Backoff = 5 * time.Second
+	w.c.Configure(cfg)
+	if d := <-asleep; d != 5*time.Second {
+		t.Errorf("backoff after the change: got %v, want 5s", d)
+	}
 	cfg.Threads = 3
 	w.c.Configure(cfg)
+	<-asleep
 	<-asleep
 	<-asleep // two more threads have begun
 	w.c.Stop()
