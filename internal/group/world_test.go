@@ -26,6 +26,7 @@ type world struct {
 	lose   bool // the next write cannot be appended
 	out    strings.Builder
 	quiet  bool
+	crowd  *crowd // nil: none
 
 	image           *metadata.Image
 	topicsCreatedAt int64
