@@ -162,7 +162,7 @@ func (w *world) testIncrementalAlterConfigs(t *testing.T) {
 	}
 	for _, step := range steps {
 		w.same(t, step.name, alterCase{kind: kmsg.ConfigResourceTypeTopic, name: "alter", ops: step.ops}.incremental(1))
-		w.same(t, "after: "+step.name, describeConfigs(4, kmsg.ConfigResourceTypeTopic, "alter"), byName)
+		w.sameSoon(t, "after: "+step.name, describeConfigs(4, kmsg.ConfigResourceTypeTopic, "alter"), byName)
 	}
 	w.alterOthers(t)
 }
@@ -229,6 +229,6 @@ func (w *world) testAlterConfigs(t *testing.T) {
 	for _, ops := range [][]configOp{{{key: "segment.bytes", value: "3000000"}}, {}} {
 		c := alterCase{kind: kmsg.ConfigResourceTypeTopic, name: "alter-whole", ops: ops}
 		w.same(t, fmt.Sprintf("%d configs in the place of all", len(ops)), c.whole(2))
-		w.same(t, "after that", describeConfigs(4, kmsg.ConfigResourceTypeTopic, "alter-whole"), byName)
+		w.sameSoon(t, "after that", describeConfigs(4, kmsg.ConfigResourceTypeTopic, "alter-whole"), byName)
 	}
 }

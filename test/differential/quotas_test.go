@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -137,7 +136,7 @@ func (w *world) testClientQuotas(t *testing.T) {
 		order := append([]change{entityText}, quotaOrder...)
 		w.same(t, name+" looked at", alterQuotas(0, true, changes), order...)
 		w.same(t, name, alterQuotas(int16(i%2), false, changes), order...)
-		w.sameQuotas(t, name)
+		w.sameSoon(t, name+": all", describeQuotas(1, false), quotaOrder...)
 	}
 	w.same(t, "u's", describeQuotas(1, true, match("user", 0, "u")), quotaOrder...)
 	for v := int16(0); v <= 1; v++ {
@@ -161,32 +160,3 @@ func (w *world) testClientQuotas(t *testing.T) {
 		}
 	}
 }
-
-// sameQuotas compares all quotas, once both have taken on what was changed.
-func (w *world) sameQuotas(t *testing.T, after string) {
-	t.Helper()
-	all := describeQuotas(1, false)
-	want := ""
-	for _, s := range []*side{w.sides[1], w.sides[0]} { // Kafka answers before its broker has taken on a change
-		shown := func() string {
-			tree := s.tree(t, s.ask(t, all(s)))
-			for _, c := range quotaOrder {
-				tree = c(s, tree)
-			}
-			return asText(tree)
-		}
-		if want == "" {
-			want = shown()
-			continue
-		}
-		for range 20 {
-			if shown() == want {
-				return
-			}
-			sleepABit()
-		}
-	}
-	w.same(t, after+": all", all, quotaOrder...)
-}
-
-func sleepABit() { time.Sleep(50 * time.Millisecond) }

@@ -249,6 +249,24 @@ func (w *world) same(t *testing.T, name string, ask request, changes ...change) 
 	return answers[0]
 }
 
+// sameSoon is same after a change: Kafka answers a change before its broker has taken it on.
+func (w *world) sameSoon(t *testing.T, name string, ask request, changes ...change) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		var trees [2]any
+		for i, s := range w.sides {
+			trees[i] = s.tree(t, s.ask(t, ask(s)))
+			for _, c := range changes {
+				trees[i] = c(s, trees[i])
+			}
+		}
+		if difference(trees[0], trees[1]) == "" {
+			return
+		}
+	}
+	w.same(t, name, ask, changes...)
+}
+
 // tree turns an answer into maps and slices, with this side's own ids and its port named.
 func (s *side) tree(t *testing.T, answer kmsg.Response) any {
 	t.Helper()
