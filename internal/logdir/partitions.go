@@ -62,7 +62,7 @@ func (s *Set) notCreated(d *directory, tp checkpoint.TopicPartition, path string
 		if rerr == nil {
 			return &OfflineError{Dir: d.path, Cause: err}
 		}
-		err = fmt.Errorf("%w, after %v", rerr, err)
+		err = fmt.Errorf("%w, after %s", rerr, err.Error()) // not that of a full disk any more
 	}
 	s.mu.Lock()
 	s.begun[tp] = d
