@@ -176,6 +176,7 @@ func (w *world) dump() {
 		w.dumpFiles(paths["indexes"], "--verify-index-only")
 		w.dumpFiles(paths["indexes"])
 		w.verify()
+		w.offlineTools()
 	}
 }
 
