@@ -113,35 +113,73 @@ func featureLevel(t *testing.T, name string, level int16) []byte {
 	return value
 }
 
-// A directory that is not this node's alone, or holds what this program does not know, is refused with the reason, and
-// not one byte of it changes. The command that the refusal names serves it.
-func TestWhatIsNotOursAloneIsRefusedUntouched(t *testing.T) {
-	metadataRecord := func(value func(t *testing.T) []byte) func(*testing.T, []string) ([]string, map[string]string) {
-		return func(t *testing.T, dirs []string) ([]string, map[string]string) {
-			appendMetadata(t, dirs[0], value(t))
-			return dirs, nil
-		}
+// refusedCase is a directory that must not be led.
+type refusedCase struct {
+	name  string
+	dirs  []string // made by a broker of ours, with the topic "a"; nil: setUp makes it
+	setUp func(t *testing.T, dirs []string) (start []string, more map[string]string)
+	want  string
+}
+
+// check starts a broker on the directory: it is refused with the reason, and not one byte changes. The command that the
+// refusal names serves it.
+func (c refusedCase) check(t *testing.T) {
+	var dirs []string
+	if c.dirs != nil {
+		dirs = usedDirs(t, c.dirs...)
 	}
+	start, more := c.setUp(t, dirs)
+	if dirs == nil {
+		dirs = start
+	}
+	before := treeHash(t, dirs...)
+	props := map[string]string{"log.dirs": strings.Join(start, ","), "listeners": "PLAINTEXT://127.0.0.1:0",
+		"tidemark.admin.listener": ""}
+	for key, value := range more {
+		props[key] = value
+	}
+	b, err := Start(t.Context(), Options{Properties: props})
+	if err == nil {
+		stopBroker(t, b)
+		t.Fatal("the broker started")
+	}
+	if !strings.Contains(err.Error(), c.want) {
+		t.Errorf("got %q, want a reason with %q", err, c.want)
+	}
+	runNamedCommand(t, err)
+	if after := treeHash(t, dirs...); after != before {
+		t.Error("the refused directory was changed")
+	}
+}
+
+// What a newer Kafka may have written is not led.
+func TestUnknownMetadataIsRefusedUntouched(t *testing.T) {
+	level := func(name string, level int16) func(t *testing.T) []byte {
+		return func(t *testing.T) []byte { return featureLevel(t, name, level) }
+	}
+	value := func(b ...byte) func(t *testing.T) []byte { return func(*testing.T) []byte { return b } }
 	for _, c := range []struct {
-		name  string
-		dirs  []string
-		setUp func(t *testing.T, dirs []string) (start []string, more map[string]string)
-		want  string
+		name   string
+		record func(t *testing.T) []byte
+		want   string
 	}{
-		{"an unknown record", []string{"d"}, metadataRecord(func(*testing.T) []byte { return []byte{1, 99, 0, 0} }),
-			"record type 99"},
-		{"an unknown version of a record", []string{"d"}, metadataRecord(func(*testing.T) []byte {
-			return []byte{1, byte(metadata.KindTopic), 9, 0}
-		}), "TOPIC_RECORD, version 9"},
-		{"a metadata.version of the future", []string{"d"}, metadataRecord(func(t *testing.T) []byte {
-			return featureLevel(t, "metadata.version", metadata.MaxFollowedMetadataVersion+1)
-		}), "metadata.version 34 is outside"},
-		{"a feature level of the future", []string{"d"}, metadataRecord(func(t *testing.T) []byte {
-			return featureLevel(t, "transaction.version", 7)
-		}), "transaction.version has level 7"},
-		{"an unknown feature", []string{"d"}, metadataRecord(func(t *testing.T) []byte {
-			return featureLevel(t, "mirror.version", 1)
-		}), "mirror.version (level 1) is not known"},
+		{"record", value(1, 99, 0, 0), "record type 99"},
+		{"version of a record", value(1, byte(metadata.KindTopic), 9, 0), "TOPIC_RECORD, version 9"},
+		{"metadata.version", level("metadata.version", metadata.MaxFollowedMetadataVersion+1),
+			"metadata.version 34 is outside"},
+		{"feature level", level("transaction.version", 7), "transaction.version has level 7"},
+		{"feature", level("mirror.version", 1), "mirror.version (level 1) is not known"},
+	} {
+		t.Run(c.name, refusedCase{"", []string{"d"}, func(t *testing.T, dirs []string) ([]string, map[string]string) {
+			appendMetadata(t, dirs[0], c.record(t))
+			return dirs, nil
+		}, c.want}.check)
+	}
+}
+
+// A directory that is not this node's alone is not led.
+func TestWhatIsNotOursAloneIsRefusedUntouched(t *testing.T) {
+	for _, c := range []refusedCase{
 		{"strays at the adoption", nil, func(t *testing.T, _ []string) ([]string, map[string]string) {
 			return []string{kafkaDir(t, true)}, nil
 		}, "ghost-3"},
@@ -189,34 +227,7 @@ func TestWhatIsNotOursAloneIsRefusedUntouched(t *testing.T) {
 			return dirs, nil
 		}, "says whose it is"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			var dirs []string
-			if c.dirs != nil {
-				dirs = usedDirs(t, c.dirs...)
-			}
-			start, more := c.setUp(t, dirs)
-			if dirs == nil {
-				dirs = start
-			}
-			before := treeHash(t, dirs...)
-			props := map[string]string{"log.dirs": strings.Join(start, ","), "listeners": "PLAINTEXT://127.0.0.1:0",
-				"tidemark.admin.listener": ""}
-			for key, value := range more {
-				props[key] = value
-			}
-			b, err := Start(t.Context(), Options{Properties: props})
-			if err == nil {
-				stopBroker(t, b)
-				t.Fatal("the broker started")
-			}
-			if !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %q, want a reason with %q", err, c.want)
-			}
-			runNamedCommand(t, err)
-			if after := treeHash(t, dirs...); after != before {
-				t.Error("the refused directory was changed")
-			}
-		})
+		t.Run(c.name, c.check)
 	}
 }
 

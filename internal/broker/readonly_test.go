@@ -1,10 +1,12 @@
 package broker
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -251,14 +253,16 @@ func TestReadOnlyRefusesChanges(t *testing.T) {
 	want("delete a group", errors.Join(err, groups["g"].Err), kerr.GroupAuthorizationFailed)
 	records, err := admin.DeleteRecords(t.Context(), kadm.Offsets{"a": {0: {Topic: "a", At: 1}}})
 	want("delete records", errors.Join(err, records["a"][0].Err), kerr.TopicAuthorizationFailed)
-	configs, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "retention.ms", Value: kadm.StringPtr("1")}}, "a")
+	change := []kadm.AlterConfig{{Name: "retention.ms", Value: kadm.StringPtr("1")}}
+	configs, err := admin.AlterTopicConfigs(t.Context(), change, "a")
 	want("alter configs", errors.Join(err, configs[0].Err), kerr.TopicAuthorizationFailed)
 	more, err := admin.CreatePartitions(t.Context(), 1, "a")
 	want("create partitions", errors.Join(err, more["a"].Err), kerr.TopicAuthorizationFailed)
 	id := kmsg.NewInitProducerIDRequest()
 	id.TransactionalID = kmsg.StringPtr("t")
 	answer, err := id.RequestWith(t.Context(), c.Broker(int(b.config().NodeID)))
-	want("transactional id", errors.Join(err, kerr.ErrorForCode(answer.ErrorCode)), kerr.TransactionalIDAuthorizationFailed)
+	err = errors.Join(err, kerr.ErrorForCode(answer.ErrorCode))
+	want("transactional id", err, kerr.TransactionalIDAuthorizationFailed)
 	topics, err := admin.ListTopics(t.Context(), "unknown")
 	want("unknown topic", errors.Join(err, topics["unknown"].Err), kerr.UnknownTopicOrPartition)
 }
@@ -270,6 +274,7 @@ func TestReadOnlyRefusesConflicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	odd := t.TempDir()
+	in := func(dir, name string) string { return filepath.Join(dir, name) }
 	rename := func(from, to string) string {
 		to = filepath.Join(odd, to)
 		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
@@ -283,8 +288,8 @@ func TestReadOnlyRefusesConflicts(t *testing.T) {
 	}{
 		"twice":            {[]string{first, copied}, "-0 is both in"},
 		"two clusters":     {[]string{first, second}, "serve them one by one"},
-		"two topics":       {[]string{filepath.Join(first, "a-0"), rename(filepath.Join(second, "a-1"), "a-1")}, "two topics"},
-		"one topic twice":  {[]string{filepath.Join(first, "a-0"), rename(filepath.Join(first, "a-1"), "b-1")}, "have the same id"},
+		"two topics":       {[]string{in(first, "a-0"), rename(in(second, "a-1"), "a-1")}, "two topics"},
+		"one topic twice":  {[]string{in(first, "a-0"), rename(in(first, "a-1"), "b-1")}, "have the same id"},
 		"not there":        {[]string{filepath.Join(odd, "no")}, "no such file"},
 		"nothing in it":    {[]string{rename(t.TempDir(), "empty")}, "neither a partition's folder nor a log directory"},
 		"no name":          {[]string{rename(filepath.Join(first, "a-0"), "a b")}, "no name of a topic"},
@@ -321,6 +326,27 @@ func TestReadOnlyGoesOnWithoutWhatCannotBeRead(t *testing.T) {
 	write(t, filepath.Join(dir, "a-2/leader-epoch-checkpoint"), "no such thing\n")
 	b := startReadOnly(t, dir)
 	checkRead(t, b, "a", 60)
+}
+
+// Records above the high watermark that the broker knew last are served, and a line of the log says so.
+func TestReadOnlyNotesTheHighWatermark(t *testing.T) {
+	dir := writtenDirs(t, 20, false, "d")[0]
+	write(t, filepath.Join(dir, "replication-offset-checkpoint"), "0\n2\na 0 7\na 1 20\n")
+	var logged bytes.Buffer
+	b, err := Start(t.Context(), Options{ReadOnly: []string{dir}, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
+		Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "tidemark.admin.listener": ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := b.replicas.Partition("a", 0)
+	stopBroker(t, b)
+	if err != nil || p.HighWatermark() != 20 {
+		t.Errorf("high watermark %d, %v", p.HighWatermark(), err)
+	}
+	want := "partition=a-0 high_watermark_checkpoint=7 served_to=20"
+	if text := logged.String(); !strings.Contains(text, want) || strings.Contains(text, "partition=a-1 high_watermark") {
+		t.Errorf("logged:\n%s", text)
+	}
 }
 
 // The directories of a broker of ZooKeeper's time say whose they are in another way.

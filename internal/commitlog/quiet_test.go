@@ -35,8 +35,8 @@ func grow(t *testing.T, fsys vfs.FS, name string, size int64) {
 	must(t, f.Close())
 }
 
-// TestKillInARollLeavesNothing starts on what a kill in the middle of a roll leaves of preallocated segments: the new one
-// holds zeros, the old one is not trimmed yet. Nothing is kept of it, and nothing is warned of.
+// TestKillInARollLeavesNothing starts on what a kill in the middle of a roll leaves of preallocated segments: the new
+// one holds zeros, the old one is not trimmed yet. Nothing is kept of it, and nothing is warned of.
 func TestKillInARollLeavesNothing(t *testing.T) {
 	for _, trimmed := range []bool{true, false} {
 		var logged bytes.Buffer

@@ -107,8 +107,8 @@ func readBounded(fsys vfs.FS, name string) ([]byte, error) {
 	return vfs.ReadFile(fsys, name)
 }
 
-// ReadSeals reads the seals of a partition's folder, by the base offsets of their segments; none where there is no file,
-// or one that is no seals'. Whether a seal still fits its segment it does not say. Errors are the disk's.
+// ReadSeals reads the seals of a partition's folder, by the base offsets of their segments; none where there is no
+// file, or one that is no seals'. Whether a seal still fits its segment it does not say. Errors are the disk's.
 func ReadSeals(fsys vfs.FS, dir string) (map[int64]segment.Seal, error) {
 	data, err := readBounded(fsys, filepath.Join(dir, SealsFile))
 	if err != nil {

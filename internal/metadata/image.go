@@ -110,9 +110,9 @@ func (i *Image) ConfigResources() iter.Seq2[ConfigResource, Config] { return i.c
 // MetadataVersionFeature is the feature whose level says which records exist.
 const MetadataVersionFeature = "metadata.version"
 
-// Levels of the feature metadata.version. A new cluster gets MaxMetadataVersion, that of Kafka 4.3; one that has a level
-// up to MaxFollowedMetadataVersion already, that of Kafka 4.4, is followed: what it adds (controllers that unregister,
-// ranges of addresses in ACLs) changes nothing that one node writes.
+// Levels of the feature metadata.version. A new cluster gets MaxMetadataVersion, that of Kafka 4.3; one that has a
+// level up to MaxFollowedMetadataVersion already, that of Kafka 4.4, is followed: what it adds (controllers that
+// unregister, ranges of addresses in ACLs) changes nothing that one node writes.
 const (
 	MinMetadataVersion         int16 = 7
 	MaxMetadataVersion         int16 = 30

@@ -242,7 +242,8 @@ func (q *Quorum) registerController() error {
 		return err
 	}
 	return q.decideAndAppend(controller.RegisterController{
-		ControllerID: q.o.NodeID, IncarnationID: id, Endpoints: q.o.Endpoints, Features: controller.FollowedFeatures(q.Image()),
+		ControllerID: q.o.NodeID, IncarnationID: id, Endpoints: q.o.Endpoints,
+		Features: controller.FollowedFeatures(q.Image()),
 	})
 }
 

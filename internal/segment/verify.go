@@ -205,8 +205,8 @@ func (s *Segment) checkLargest(size int64) (string, error) {
 	return "", nil
 }
 
-// Distrust has the indexes rebuilt at their first use unless a seal vouches for them. It is for a segment that was ended
-// just before a power loss: the closing time index entry may not have reached the disk.
+// Distrust has the indexes rebuilt at their first use unless a seal vouches for them. It is for a segment that was
+// ended just before a power loss: the closing time index entry may not have reached the disk.
 func (s *Segment) Distrust() { s.distrusted.Store(true) }
 
 func (s *Segment) checkOffsets() error {

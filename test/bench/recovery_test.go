@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	sealedSegments = flag.String("sealed", "1,1000,10000", "numbers of sealed segments of BenchmarkStartSealed, with commas")
+	sealedSegments = flag.String("sealed", "1,1000,10000", "numbers of segments of BenchmarkStartSealed, with commas")
 	besideKafka    = flag.Int("beside", 10_000, "numbers up to which Kafka is measured too by BenchmarkStartSealed")
 	unflushedMiB   = flag.Int("unflushed", 1500, "MiB that BenchmarkRecovery has recovered")
 )
@@ -87,8 +87,8 @@ func BenchmarkStartSealed(b *testing.B) {
 	}
 }
 
-// writeSegments makes segments of one record each, behind the one record that topic t has in a directory that was closed
-// in good order.
+// writeSegments makes segments of one record each, behind the one record that topic t has in a directory that was
+// closed in good order.
 func writeSegments(dir string, n int) error {
 	o := record.DefaultBuilderOptions()
 	o.LeaderEpoch = 0

@@ -180,7 +180,7 @@ func (w *world) dump() {
 	}
 }
 
-// leavesMetadataOpen: Kafka 4.4 does not close its metadata log when it stops, so that the indexes keep their full size.
+// leavesMetadataOpen: Kafka 4.4 does not close its metadata log when it stops: its indexes keep their full size.
 func (w *world) leavesMetadataOpen() bool { return w.kafka.Version >= "4.4" }
 
 // verify has Tidemark check everything against everything else.
