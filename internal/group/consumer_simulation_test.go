@@ -30,7 +30,7 @@ func simulateConsumers(t *testing.T, seed uint64) {
 	for i, name := range simulatedTopics {
 		w.setTopic(name, int32(2+3*i))
 	}
-	s := &simulation{t: t, w: w, rng: rand.New(rand.NewPCG(seed, 2)), bad: true, events: map[int]event{}}
+	s := &simulation{t: t, w: w, rng: rand.New(rand.NewPCG(seed, 2)), bad: true}
 	var all []*consumerClient
 	for i := range simulatedMembers {
 		c := &consumerClient{s: s, name: fmt.Sprintf("c%d", i), has: map[wire.UUID][]int32{}}

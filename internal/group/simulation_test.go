@@ -1,6 +1,7 @@
 package group
 
 import (
+	"container/heap"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -8,12 +9,17 @@ import (
 )
 
 // The simulation runs consumers against a machine over a network that loses, doubles and reorders messages, with a
-// log that takes its time and a coordinator that changes. When the network is good again, the group must settle.
+// log that takes its time, a coordinator that changes, members that die and begin anew, and a topic that is deleted.
+// Members commit offsets all the time: none that was fenced may. When the network is good again, the group must settle.
 func TestSimulation(t *testing.T) {
 	for seed := range uint64(60) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { simulate(t, seed) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { simulate(t, seed, simulatedMembers, badMs) })
 	}
 }
+
+// TestCrowd is the simulation with many members that join at once. The bad time is short: each member's every message
+// takes its time in the test as well.
+func TestCrowd(t *testing.T) { simulate(t, 1, 60, 20_000) }
 
 const (
 	simulatedMembers = 6
@@ -26,24 +32,45 @@ type simulation struct {
 	w      *world
 	rng    *rand.Rand
 	bad    bool
-	events map[int]event
+	events events
 	next   int
 	stable map[int32]string // generation → protocol of who was told of it
 	also   func()           // done after each event; nil: nothing
+
+	clients   []*client
+	committed int32 // the latest generation of which a commit was taken
+	commits   int
 }
 
+// event is something to be done at a time; events of one time come in the order in which they were thought of.
 type event struct {
 	atMs int64
+	n    int
 	do   func()
 }
 
-func simulate(t *testing.T, seed uint64) {
+// events implements heap.Interface, the first on top.
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].atMs < e[j].atMs || e[i].atMs == e[j].atMs && e[i].n < e[j].n
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+func simulate(t *testing.T, seed uint64, members int, badMs int64) {
 	w := newWorld()
 	w.quiet = true
-	s := &simulation{t: t, w: w, rng: rand.New(rand.NewPCG(seed, 1)), bad: true, events: map[int]event{},
-		stable: map[int32]string{}}
+	w.config.MaxSize = 2000
+	s := &simulation{t: t, w: w, rng: rand.New(rand.NewPCG(seed, 1)), bad: true, stable: map[int32]string{}}
 	var clients []*client
-	for i := range simulatedMembers {
+	for i := range members {
 		c := &client{s: s, name: fmt.Sprintf("c%d", i)}
 		if i%3 == 2 {
 			instance := fmt.Sprintf("i%d", i)
@@ -52,6 +79,7 @@ func simulate(t *testing.T, seed uint64) {
 		clients = append(clients, c)
 		s.after(s.rng.Int64N(10_000), c.join)
 	}
+	s.clients = clients
 	s.run(badMs)
 	s.bad = false
 	w.release(nil)
@@ -59,11 +87,12 @@ func simulate(t *testing.T, seed uint64) {
 	gone.dead = true
 	s.run(goodMs)
 	s.checkSettled(clients[1:])
+	s.require(s.commits > 0, "no commit was taken")
 }
 
 // after has something done later.
 func (s *simulation) after(ms int64, do func()) {
-	s.events[s.next] = event{s.w.nowMs + ms, do}
+	heap.Push(&s.events, event{s.w.nowMs + ms, s.next, do})
 	s.next++
 }
 
@@ -87,27 +116,25 @@ func (s *simulation) send(deliver func()) {
 func (s *simulation) run(ms int64) {
 	until := s.w.nowMs + ms
 	for s.w.nowMs < until {
-		first, at := -1, until
-		for i, e := range s.events {
-			if e.atMs < at || e.atMs == at && i < first {
-				first, at = i, e.atMs
-			}
+		at, isEvent := until, false
+		if len(s.events) > 0 && s.events[0].atMs < until {
+			at, isEvent = s.events[0].atMs, true
 		}
 		for _, t := range s.w.timers {
 			if t < at {
-				first, at = -1, t
+				at, isEvent = t, false
 			}
 		}
 		s.w.advance(max(0, at-s.w.nowMs))
-		if first >= 0 {
-			do := s.events[first].do
-			delete(s.events, first)
-			do()
+		if isEvent {
+			heap.Pop(&s.events).(event).do()
 		}
 		if s.bad {
 			s.disturb()
 		}
-		s.check()
+		if s.next%max(1, len(s.clients)/simulatedMembers) == 0 { // it looks at every member
+			s.check()
+		}
 		if s.also != nil {
 			s.also()
 		}
@@ -126,6 +153,14 @@ func (s *simulation) disturb() {
 		s.w.lose = true
 	case 5:
 		s.w.release(errLost)
+	case 6, 7:
+		if len(s.clients) > 0 {
+			s.clients[s.rng.IntN(len(s.clients))].crash()
+		}
+	case 8:
+		for _, write := range s.w.m.TopicsDeleted([]DeletedTopic{{Name: "t"}}, 1000) {
+			_ = s.w.write(write)
+		}
 	}
 }
 
@@ -275,6 +310,7 @@ func (c *client) sync(all []Assignment) {
 }
 
 func (c *client) heartbeat() {
+	c.commit()
 	ask(c, 5000, func(answer func(error)) {
 		answer(c.s.w.m.Heartbeat("g", c.memberID, c.instanceID, c.generation))
 	}, func(err error) {
@@ -283,6 +319,32 @@ func (c *client) heartbeat() {
 			return
 		}
 		c.s.after(3000, c.heartbeat)
+	})
+}
+
+// crash is the death of the process; another one comes in its place after a while.
+func (c *client) crash() {
+	if c.dead {
+		return
+	}
+	c.asked++ // whatever comes now comes to nobody
+	c.memberID, c.generation, c.share = "", NoGeneration, ""
+	c.s.after(c.s.rng.Int64N(20_000), c.join)
+}
+
+// commit commits an offset. What is taken is of a generation that none has come after.
+func (c *client) commit() {
+	generation := c.generation
+	r := &CommitRequest{Group: "g", MemberID: c.memberID, InstanceID: c.instanceID, Generation: generation, Version: 9,
+		RetentionMs: -1, Topics: []CommitTopic{{Topic: "t", Partitions: []CommitPartition{{LeaderEpoch: -1, CommitMs: -1}}}}}
+	c.s.send(func() {
+		each, write, err := c.s.w.m.Commit(r)
+		if err = errors.Join(err, c.s.w.write(write)); err != nil || each[0] != nil {
+			return
+		}
+		c.s.require(generation >= c.s.committed, "%s committed in generation %d after %d", c.name, generation, c.s.committed)
+		c.s.committed = generation
+		c.s.commits++
 	})
 }
 
