@@ -44,8 +44,12 @@ func BenchmarkRetention(b *testing.B) {
 			var quiet, stall, took time.Duration
 			for b.Loop() {
 				port := proc.FreePorts(b, 1)[0]
-				p := starts[name](b, filepath.Join(b.TempDir(), "data"), port)
-				q, s, d := expire(b, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+				dir, addr := filepath.Join(b.TempDir(), "data"), net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+				p := starts[name](b, dir, port)
+				makeSegments(b, addr)
+				p.Stop(b) // what is still to be synced is, and not meanwhile
+				p = starts[name](b, dir, port)
+				q, s, d := expire(b, addr)
 				quiet, stall, took = max(quiet, q), max(stall, s), took+d
 				p.Stop(b)
 			}
@@ -56,8 +60,9 @@ func BenchmarkRetention(b *testing.B) {
 	}
 }
 
-// expire makes the segments and has them deleted.
-func expire(b *testing.B, addr string) (quiet, stall, took time.Duration) {
+// makeSegments makes a topic of many segments with one old record each.
+func makeSegments(b *testing.B, addr string) {
+	b.Helper()
 	create := kmsg.NewPtrCreateTopicsRequest()
 	create.Version, create.TimeoutMillis = 7, 30_000
 	t := kmsg.NewCreateTopicsRequestTopic()
@@ -71,12 +76,23 @@ func expire(b *testing.B, addr string) (quiet, stall, took time.Duration) {
 		code := r.(*kmsg.CreateTopicsResponse).Topics[0].ErrorCode
 		return code == 0 || code == 36
 	})
-	untilProduced(b, addr)
+	// The first record must be as old as the others: a young one would keep all.
+	until(b, addr, appendRequest(b, time.Now().Add(-time.Hour)), func(r kmsg.Response) bool {
+		return r.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode == 0
+	})
 	c := dialServer(b, addr)
 	for range *expiredSegments {
 		c.append(b, time.Now().Add(-time.Hour))
 	}
 	c.alter(b, "internal.segment.bytes", "1073741824")
+}
+
+// expire has the segments deleted.
+func expire(b *testing.B, addr string) (quiet, stall, took time.Duration) {
+	until(b, addr, appendRequest(b, time.Now()), func(r kmsg.Response) bool {
+		return r.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode == 0
+	})
+	c := dialServer(b, addr)
 	c.append(b, time.Now()) // in the last of the small segments, or a new one: it is young
 	for range 500 {
 		quiet = max(quiet, c.append(b, time.Now()))
@@ -139,6 +155,15 @@ func (c *serverConn) ask(r kmsg.Request) (kmsg.Response, time.Duration, error) {
 // append appends a record and returns how long the answer took.
 func (c *serverConn) append(b *testing.B, at time.Time) time.Duration {
 	b.Helper()
+	resp, took, err := c.ask(appendRequest(b, at))
+	if err != nil || resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode != 0 {
+		b.Fatalf("append: %v %+v", err, resp)
+	}
+	return took
+}
+
+func appendRequest(b *testing.B, at time.Time) *kmsg.ProduceRequest {
+	b.Helper()
 	o := record.DefaultBuilderOptions()
 	o.LeaderEpoch = -1
 	batch := record.NewBuilder(o)
@@ -153,11 +178,7 @@ func (c *serverConn) append(b *testing.B, at time.Time) time.Duration {
 	p.Records = batch.Bytes()
 	t.Partitions = append(t.Partitions, p)
 	r.Topics = append(r.Topics, t)
-	resp, took, err := c.ask(r)
-	if err != nil || resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode != 0 {
-		b.Fatalf("append: %v %+v", err, resp)
-	}
-	return took
+	return r
 }
 
 func (c *serverConn) alter(b *testing.B, key, value string) {
