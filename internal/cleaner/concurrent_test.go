@@ -14,8 +14,8 @@ import (
 	"tidemark/vfs/faultfs"
 )
 
-// TestRetentionIsFaster lets retention remove a segment while its replacement is being offered: nothing is replaced, and
-// nothing is left.
+// TestRetentionIsFaster lets retention remove a segment while its replacement is being offered: nothing is replaced,
+// and nothing is left.
 func TestRetentionIsFaster(t *testing.T) {
 	cfg := smallLog()
 	cfg.CleanupPolicy |= commitlog.CleanupDelete
