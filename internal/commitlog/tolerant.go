@@ -83,7 +83,7 @@ func (l *Log) LoadMaxima() error {
 }
 
 // maximaReaders is how many segments are read at once.
-const maximaReaders = 8
+const maximaReaders = 4
 
 // OffsetTrace tells the way of a look-up by offset.
 type OffsetTrace struct {
