@@ -33,8 +33,8 @@ func (e TimeEntry) encode(b []byte, baseOffset int64) {
 	binary.BigEndian.PutUint32(b[8:], uint32(e.Offset-baseOffset))
 }
 
-// DecodeTimes reads entries of a time index, at least one, from the bytes of a file: the last one, and whether they rise
-// as Append lets them.
+// DecodeTimes reads entries of a time index, at least one, from the bytes of a file: the last one, and whether they
+// rise as Append lets them.
 func DecodeTimes(b []byte, baseOffset int64) (last TimeEntry, rise bool) {
 	rise = true
 	for at := 0; at+TimeEntrySize <= len(b); at += TimeEntrySize {
