@@ -52,7 +52,7 @@ var producerPerfArgs = []perfArg{
 	{name: "--reporting-interval", metavar: "INTERVAL-MS", kind: argLong, def: "5000",
 		help: "Tell of the progress every so many milliseconds."},
 	{name: "--record-size", kind: argInteger, exclusive: true, help: "Size of each record's value in bytes."},
-	{name: "--payload-file", exclusive: true, help: "File of UTF-8 text with the values, of which one is drawn each time."},
+	{name: "--payload-file", exclusive: true, help: "File of UTF-8 text with values, of which one is drawn each time."},
 	{name: "--payload-monotonic", flag: true, exclusive: true, def: "false", help: "The values are 0, 1, 2, …"},
 }
 

@@ -119,7 +119,8 @@ func (r *perfRun) options(s producerSettings) ([]kgo.Opt, error) {
 	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 	options := []kgo.Opt{
 		kgo.ProducerLinger(ms(s.lingerMs)), kgo.MaxBufferedBytes(int(memory)), kgo.MaxBufferedRecords(math.MaxInt32),
-		kgo.ProducerBatchMaxBytes(bounded(max(s.batchSize, s.maxRequestBytes))), kgo.ProduceRequestTimeout(ms(s.requestTimeoutMs)),
+		kgo.ProducerBatchMaxBytes(bounded(max(s.batchSize, s.maxRequestBytes))),
+		kgo.ProduceRequestTimeout(ms(s.requestTimeoutMs)),
 		kgo.RecordDeliveryTimeout(ms(s.deliveryMs)), kgo.RecordRetries(int(s.retries)),
 		kgo.RecordPartitioner(kgo.UniformBytesPartitioner(int(max(s.batchSize, 1)), true, true, nil)),
 		kgo.ProducerBatchCompression(perfCodec(s)), kgo.AllowAutoTopicCreation(),

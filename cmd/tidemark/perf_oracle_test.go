@@ -56,11 +56,13 @@ var perfLines = []string{
 	"kafka-producer-perf-test --topic t --num-records 100 --throughput -1 --record-size 10 ADDR",
 	"kafka-producer-perf-test --topic t --num-records 20 --throughput 1000 --payload-monotonic --command-property " +
 		"linger.ms=1 batch.size=32 acks=1 ADDR",
-	"kafka-producer-perf-test --topic t --num-records 20 --throughput 1e4 --payload-file FILE --producer-props acks=0 ADDR",
+	"kafka-producer-perf-test --topic t --num-records 20 --throughput 1e4 --payload-file FILE --producer-props " +
+		"acks=0 ADDR",
 	"kafka-producer-perf-test --topic t --num-records 20 --throughput -1 --payload-file FILE --payload-delimiter , ADDR",
 	"kafka-producer-perf-test --topic t --num-records 20 --throughput -1 --record-size 10 --warmup-records 10 ADDR",
 	"kafka-producer-perf-test --topic t --num-records 20 --throughput -1 --record-size 10 --transactional-id perf ADDR",
-	"kafka-producer-perf-test --topic t --num-records 20 --throughput 200 --record-size 10 --transaction-duration-ms 10 ADDR",
+	"kafka-producer-perf-test --topic t --num-records 20 --throughput 200 --record-size 10 " +
+		"--transaction-duration-ms 10 ADDR",
 	"kafka-producer-perf-test --topic t --num-records 2 --throughput -1 --record-size 2000000 ADDR",
 	"kafka-producer-perf-test --topic t --num-records 2 --throughput -1 --record-size 20000 ADDR",
 	"kafka-producer-perf-test --topic a/b --num-records 2 --throughput -1 --record-size 2 ADDR",
