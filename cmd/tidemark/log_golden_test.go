@@ -16,7 +16,8 @@ import (
 func TestLogCommandsGolden(t *testing.T) {
 	commands := [][]string{
 		{"ls", "--segments"}, {"ls", "--scan"}, {"find", "--time", "0", "--explain"}, {"find", "--time", "max"},
-		{"find", "--offset", "3", "--explain"}, {"cat", "--control"}, {"cat", "--isolation", "read_committed", "--limit", "2"},
+		{"find", "--offset", "3", "--explain"}, {"cat", "--control"},
+		{"cat", "--isolation", "read_committed", "--limit", "2"},
 		{"cat", "--format", "hex", "--limit", "2"}, {"stats", "--segments"}, {"txns"}, {"cache", "--files"},
 	}
 	for _, c := range golden.Cases(t) {
@@ -64,10 +65,12 @@ func TestLogWrongInput(t *testing.T) {
 	empty, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
 	for _, c := range []struct{ args, names string }{
 		{"ls " + missing, missing}, {"ls " + empty, empty}, {"verify " + missing, missing},
-		{"find --time 1 --offset 1 " + dir, "--offset"}, {"find " + dir, "--time"}, {"find --time yesteryear " + dir, "yesteryear"},
+		{"find --time 1 --offset 1 " + dir, "--offset"}, {"find " + dir, "--time"},
+		{"find --time yesteryear " + dir, "yesteryear"},
 		{"find --offset -1 " + dir, "-1"}, {"cat --from x " + dir, "x"}, {"cat --format xml " + dir, "--format"},
 		{"cat --grep ( " + dir, "--grep"}, {"ls --sort age " + dir, "age"}, {"txns --state maybe " + dir, "maybe"},
-		{"ls --zone Mars " + dir, "Mars"}, {"ls --set nothing " + dir, "nothing"}, {"stats --config " + missing + " " + dir, missing},
+		{"ls --zone Mars " + dir, "Mars"}, {"ls --set nothing " + dir, "nothing"},
+		{"stats --config " + missing + " " + dir, missing},
 		{"ls --topic [ " + dir, "["}, {"ls --topic other " + dir, dir}, {"export " + dir, "-o"}, {"report " + dir, "-o"},
 		{"ls " + filepath.Join(dir, "partition.metadata"), "partition.metadata"},
 	} {
