@@ -37,7 +37,7 @@ func newConsumerPerfOptions() *consumerPerfOptions {
 	o.topic = p.Text("topic", "topic", "The topic to read.")
 	o.include = p.Text("include", "Java regex (String)", "Regular expression for the topics to read.")
 	o.group = p.Text("group", "gid", "The consumer group to join; one with a random number when left out.")
-	o.fetchSize = p.Number("Integer", "fetch-size", "size", "At most so many bytes of a partition in a request.", "1048576")
+	o.fetchSize = p.Number("Integer", "fetch-size", "size", "At most so many bytes of a partition at once.", "1048576")
 	o.commandProperty = p.Text("command-property", "prop1=val1",
 		"Setting of the consumer, as key=value; it goes before those of a file.")
 	o.fromLatest = p.Flag("from-latest", "Start at the end where the group has no offset yet, not at the first record.")
