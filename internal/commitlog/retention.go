@@ -88,7 +88,8 @@ func (l *Log) DeleteOldSegments(now time.Time) (int, error) {
 }
 
 func (l *Log) deleteAllExpired(why Reason, now time.Time) (total int, err error) {
-	_, _ = l.expired(why, now, math.MaxInt) // asks the segments what has to be asked of the disk, while appends are not held up
+	// Asks the segments what has to be asked of the disk, while appends are not held up.
+	_, _ = l.expired(why, now, math.MaxInt)
 	for more := true; more && err == nil; {
 		var n int
 		n, more, err = l.deleteSomeExpired(why, now)
