@@ -14,7 +14,6 @@ import (
 
 	"tidemark/test/oracle"
 	"tidemark/test/pair"
-	"tidemark/test/proc"
 )
 
 // fourWays runs command lines with both tools against both servers.
@@ -34,7 +33,6 @@ func TestAdminToolsFourWays(t *testing.T) {
 	for _, line := range append(configsLines(t), script(t, "admin.tsv", "ADDRESS")...) {
 		f.run(t, line)
 	}
-	proc.RemoveTidemark()
 }
 
 // configsLines are the lines of lines.tsv for kafka-configs, with the topics that they need.

@@ -92,7 +92,6 @@ var perfLines = []string{
 func TestPerfTools(t *testing.T) {
 	kafka := oracle.Get(t, oracle.Version)
 	theirs, ours := pair.Start(t, nil)
-	t.Cleanup(proc.RemoveTidemark)
 	file := filepath.Join(t.TempDir(), "payloads")
 	if err := os.WriteFile(file, []byte("\none, two\n\nthree\n"), 0o644); err != nil {
 		t.Fatal(err)

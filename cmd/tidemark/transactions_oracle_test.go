@@ -31,7 +31,6 @@ var duration = regexp.MustCompile(`\bN N \d+\b`)
 func TestTransactionsTool(t *testing.T) {
 	kafka := oracle.Get(t, oracle.Version)
 	theirs, ours := pair.Start(t, map[string]string{"transaction.partition.verification.enable": "false"})
-	t.Cleanup(proc.RemoveTidemark)
 	servers := []*pair.Server{theirs, ours}
 	for _, s := range servers {
 		makeTransactions(t, s.Addr)
