@@ -22,7 +22,7 @@ import (
 const mountReadOnly = `mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" &&
 if touch "$0/x" 2>/dev/null; then echo "the mount is not read-only"; exit 9; fi && exec "$@"`
 
-// A directory of Kafka's on a file system that is mounted read-only is served with Kafka's own answers. (The mount needs
+// A directory of Kafka's on a file system that is mounted read-only is served with Kafka's answers. (The mount needs
 // root, or a kernel that gives users namespaces of their own.)
 func TestReadOnlyMount(t *testing.T) {
 	c := golden.Load(t, "13-data")
