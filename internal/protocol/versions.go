@@ -82,7 +82,7 @@ var apis = []api{
 	{31, 1, 3, 0, 2, true},             // DeleteAcls
 	{32, 1, 4, 0, 4, true},             // DescribeConfigs
 	{33, 0, 2, 0, 2, true},             // AlterConfigs
-	{34, 1, 2, 1, 2, true},             // AlterReplicaLogDirs
+	{34, 1, 2, 0, 2, true},             // AlterReplicaLogDirs
 	{35, 1, 5, 0, 2, true},             // DescribeLogDirs
 	{36, 0, 2, 0, 2, true},             // SaslAuthenticate
 	{37, 0, 3, 0, 2, true},             // CreatePartitions
