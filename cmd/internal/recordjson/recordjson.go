@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"tidemark/cmd/internal/cli"
@@ -135,6 +136,14 @@ func (f *field) defaultText() string {
 	return "0"
 }
 
+// appendDouble writes a number, or, as a string, what JSON has no number for.
+func appendDouble(dst []byte, v float64) []byte {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return strconv.AppendQuote(dst, cli.JavaDouble(v))
+	}
+	return append(dst, cli.JavaDouble(v)...)
+}
+
 // value appends a field of any type.
 func (d *decoder) value(dst []byte, f *field) []byte {
 	if !f.array {
@@ -177,7 +186,7 @@ func (d *decoder) single(dst []byte, f *field) []byte {
 	case "int64":
 		return strconv.AppendInt(dst, d.r.Int64(), 10)
 	case "float64":
-		return append(dst, cli.JavaDouble(d.r.Float64())...)
+		return appendDouble(dst, d.r.Float64())
 	case "uuid":
 		id := d.r.UUID()
 		return strconv.AppendQuote(dst, base64.RawURLEncoding.EncodeToString(id[:]))

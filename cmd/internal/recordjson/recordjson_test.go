@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"math"
 	"testing"
 
 	"tidemark/internal/wire"
@@ -118,4 +119,16 @@ func FuzzRecords(f *testing.F) {
 			check(rec.Value, nil)
 		}
 	})
+}
+
+// What Kafka's own JSON writer (Jackson's DoubleNode) makes of the numbers that JSON does not have.
+func TestNumbersThatJSONLacks(t *testing.T) {
+	for v, want := range map[float64]string{math.Inf(1): `"Infinity"`, math.Inf(-1): `"-Infinity"`, 1e300: "1.0E300"} {
+		if got := string(appendDouble(nil, v)); got != want {
+			t.Errorf("%v: %s, want %s", v, got, want)
+		}
+	}
+	if got := string(appendDouble(nil, math.NaN())); got != `"NaN"` {
+		t.Errorf("NaN: %s", got)
+	}
 }
