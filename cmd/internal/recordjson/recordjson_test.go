@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"strings"
 	"math"
+	"strings"
 	"testing"
 
 	"tidemark/internal/wire"
