@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 	"time"
 
 	"tidemark/internal/commitlog"
@@ -37,6 +38,7 @@ const readChunk = 1 << 20
 type Log struct {
 	log      *commitlog.Log
 	readOnly bool
+	raising  sync.Mutex
 }
 
 // StartOffset is the offset of the first record that can be read.
@@ -73,7 +75,7 @@ func (l *Log) Append(records ...Record) (offset int64, err error) {
 	if err != nil {
 		return 0, refusal(err)
 	}
-	l.log.UpdateHighWatermark(l.log.EndOffset())
+	l.raise()
 	return info.BaseOffset, nil
 }
 
@@ -85,6 +87,13 @@ func refusal(err error) error {
 		return fmt.Errorf("append: %w: record %d: %s", err, first.BatchIndex, first.Message)
 	}
 	return fmt.Errorf("append: %w", err)
+}
+
+// raise lets the log know that nobody else has to have its records. Of two appends at once the later one's end stays.
+func (l *Log) raise() {
+	l.raising.Lock()
+	defer l.raising.Unlock()
+	l.log.UpdateHighWatermark(l.log.EndOffset())
 }
 
 func codec(t commitlog.CompressionType) record.Codec {

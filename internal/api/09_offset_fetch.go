@@ -1,8 +1,6 @@
 package api
 
 import (
-	"sync"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -31,24 +29,12 @@ func (a *API) offsetFetch(c *call, request *kmsg.OffsetFetchRequest, done func(k
 		})
 		return
 	}
-	if len(request.Groups) == 0 {
+	put := gather(len(request.Groups), func(all []kmsg.OffsetFetchResponseGroup) {
+		response.Groups = all
 		done(response)
-		return
-	}
-	response.Groups = make([]kmsg.OffsetFetchResponseGroup, len(request.Groups))
-	var mu sync.Mutex
-	left := len(request.Groups)
+	})
 	for i, asked := range request.Groups {
-		a.fetchGroup(c, asked, request.RequireStable, func(g kmsg.OffsetFetchResponseGroup) {
-			mu.Lock()
-			response.Groups[i] = g
-			left--
-			last := left == 0
-			mu.Unlock()
-			if last {
-				done(response)
-			}
-		})
+		a.fetchGroup(c, asked, request.RequireStable, func(g kmsg.OffsetFetchResponseGroup) { put(i, g) })
 	}
 }
 

@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -20,27 +19,17 @@ const notFoundInDescribe = 6
 
 func (a *API) describeGroups(c *call, request *kmsg.DescribeGroupsRequest, done func(kmsg.Response)) {
 	response := answerTo[*kmsg.DescribeGroupsResponse](request)
-	if len(request.Groups) == 0 {
+	put := gather(len(request.Groups), func(all []kmsg.DescribeGroupsResponseGroup) {
+		response.Groups = all
 		done(response)
-		return
-	}
-	response.Groups = make([]kmsg.DescribeGroupsResponseGroup, len(request.Groups))
-	var mu sync.Mutex
-	left := len(request.Groups)
+	})
 	for i, id := range request.Groups {
 		set := func(d group.Description, err error) {
 			out := a.describedGroup(c, id, d, err)
 			if out.ErrorCode == none && request.IncludeAuthorizedOperations {
 				out.AuthorizedOperations = a.operations(c, groupOperations, auth.Group(id))
 			}
-			mu.Lock()
-			response.Groups[i] = out
-			left--
-			last := left == 0
-			mu.Unlock()
-			if last {
-				done(response)
-			}
+			put(i, out)
 		}
 		if !a.allowed(c, auth.Describe, auth.Group(id)) {
 			set(group.Description{}, kerr.GroupAuthorizationFailed)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -22,25 +21,15 @@ func (a *API) deleteGroups(c *call, request *kmsg.DeleteGroupsRequest, done func
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) == 0 {
+	put := gather(len(ids), func(all []kmsg.DeleteGroupsResponseGroup) {
+		response.Groups = all
 		done(response)
-		return
-	}
-	response.Groups = make([]kmsg.DeleteGroupsResponseGroup, len(ids))
-	var mu sync.Mutex
-	left := len(ids)
+	})
 	for i, id := range ids {
 		set := func(err error) {
-			mu.Lock()
 			out := kmsg.NewDeleteGroupsResponseGroup()
 			out.Group, out.ErrorCode = id, a.failed(c, err)
-			response.Groups[i] = out
-			left--
-			last := left == 0
-			mu.Unlock()
-			if last {
-				done(response)
-			}
+			put(i, out)
 		}
 		if !a.allowed(c, auth.Delete, auth.Group(id)) {
 			set(kerr.GroupAuthorizationFailed)

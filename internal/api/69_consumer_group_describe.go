@@ -1,8 +1,6 @@
 package api
 
 import (
-	"sync"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -22,24 +20,13 @@ const (
 
 func (a *API) consumerGroupDescribe(c *call, request *kmsg.ConsumerGroupDescribeRequest, done func(kmsg.Response)) {
 	response := answerTo[*kmsg.ConsumerGroupDescribeResponse](request)
-	if len(request.Groups) == 0 {
+	put := gather(len(request.Groups), func(all []kmsg.ConsumerGroupDescribeResponseGroup) {
+		response.Groups = all
 		done(response)
-		return
-	}
-	response.Groups = make([]kmsg.ConsumerGroupDescribeResponseGroup, len(request.Groups))
-	var mu sync.Mutex
-	left := len(request.Groups)
+	})
 	for i, id := range request.Groups {
 		set := func(d group.ConsumerDescription, err error) {
-			out := a.describedConsumers(c, id, d, err, request.IncludeAuthorizedOperations)
-			mu.Lock()
-			response.Groups[i] = out
-			left--
-			last := left == 0
-			mu.Unlock()
-			if last {
-				done(response)
-			}
+			put(i, a.describedConsumers(c, id, d, err, request.IncludeAuthorizedOperations))
 		}
 		switch {
 		case !a.consumerGroups():

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -67,4 +68,21 @@ func orEmpty(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// gather returns where n answers are put, each once, in any order and from any goroutine. When all are there done gets
+// them, in the order of the questions; at once when there are none.
+func gather[T any](n int, done func([]T)) (put func(i int, answer T)) {
+	if n == 0 {
+		done(nil)
+	}
+	answers := make([]T, n)
+	var left atomic.Int64
+	left.Store(int64(n))
+	return func(i int, answer T) {
+		answers[i] = answer
+		if left.Add(-1) == 0 {
+			done(answers)
+		}
+	}
 }
