@@ -26,7 +26,10 @@ const (
 
 // BenchmarkCommits is how many transactions of one small record are committed per second by 1, 100 and 1 000 producers
 // at once. Run it with -benchtime 1x.
-func BenchmarkCommits(b *testing.B) {
+func BenchmarkCommits(b *testing.B) { atOnce(b, commitsPerSecond) }
+
+// atOnce reports how many commits there are per second with 1, 100 and 1 000 at once, for Kafka and Tidemark.
+func atOnce(b *testing.B, perSecond func(b *testing.B, addr string, n int) float64) {
 	for _, c := range contenders(b) {
 		b.Run(c.name, func(b *testing.B) {
 			port := proc.FreePorts(b, 1)[0]
@@ -36,7 +39,7 @@ func BenchmarkCommits(b *testing.B) {
 			for _, n := range []int{1, 100, 1000} {
 				b.Run(strconv.Itoa(n), func(b *testing.B) {
 					for b.Loop() {
-						b.ReportMetric(commitsPerSecond(b, addr, n), "commits/s")
+						b.ReportMetric(perSecond(b, addr, n), "commits/s")
 					}
 				})
 			}

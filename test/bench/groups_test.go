@@ -215,24 +215,7 @@ func commit(l *link, r *kmsg.OffsetCommitRequest) error {
 
 // BenchmarkOffsetCommits is how many commits of one offset are answered per second to 1, 100 and 1 000 consumers at
 // once, each in a group of its own. Run it with -benchtime 1x.
-func BenchmarkOffsetCommits(b *testing.B) {
-	for _, c := range contenders(b) {
-		b.Run(c.name, func(b *testing.B) {
-			port := proc.FreePorts(b, 1)[0]
-			addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-			p := c.start(b, filepath.Join(b.TempDir(), "data"), port)
-			createTopic(b, addr)
-			for _, n := range []int{1, 100, 1000} {
-				b.Run(strconv.Itoa(n), func(b *testing.B) {
-					for b.Loop() {
-						b.ReportMetric(offsetsPerSecond(b, addr, n), "commits/s")
-					}
-				})
-			}
-			p.Stop(b)
-		})
-	}
-}
+func BenchmarkOffsetCommits(b *testing.B) { atOnce(b, offsetsPerSecond) }
 
 func offsetsPerSecond(b *testing.B, addr string, n int) float64 {
 	var done sync.WaitGroup

@@ -6,9 +6,7 @@
 package bench
 
 import (
-	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -101,21 +99,11 @@ func callOffsets(b *testing.B, c contender, addr string) time.Duration {
 
 func residentKiB(b *testing.B, pid int) int64 {
 	b.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	kib, err := statusKiB(pid, "VmRSS")
 	if err != nil {
 		b.Fatal(err)
 	}
-	for line := range bytes.Lines(status) {
-		if rest, ok := bytes.CutPrefix(line, []byte("VmRSS:")); ok {
-			kib, err := strconv.ParseInt(strings.Fields(string(rest))[0], 10, 64)
-			if err != nil {
-				b.Fatal(err)
-			}
-			return kib
-		}
-	}
-	b.Fatal("no VmRSS in /proc/PID/status")
-	return 0
+	return kib
 }
 
 // createTopic creates topic t, asking until the server answers.

@@ -5,9 +5,7 @@ package compaction
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -28,19 +26,6 @@ const (
 	stepsEnv = "TIDEMARK_COMPACTION_STEPS"
 )
 
-func fromEnv(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 // side is one of the two brokers.
 type side struct {
 	name string
@@ -59,8 +44,8 @@ func sameSurvivors(t *testing.T, kafka *oracle.Node) {
 	p, addr := proc.Serve(t, dir, 0, args...)
 	oracle.WaitReady(t, p, addr)
 	sides := []side{{"Kafka", kafka.Dir, dial(t, kafka.Addr)}, {"Tidemark", dir, dial(t, addr)}}
-	first, n := fromEnv(t, seedEnv, 1), fromEnv(t, seedsEnv, 4)
-	steps := fromEnv(t, stepsEnv, 250)
+	first, n := int(proc.Number(t, seedEnv, 1)), int(proc.Number(t, seedsEnv, 4))
+	steps := int(proc.Number(t, stepsEnv, 250))
 	for seed := first; seed < first+n; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { survivorsOf(t, sides, uint64(seed), steps) })
 	}

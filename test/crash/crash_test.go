@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,20 +25,6 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	proc.RemoveTidemark()
 	os.Exit(code)
-}
-
-// number reads an environment variable.
-func number(t *testing.T, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
 }
 
 // kind is how the topics of the test differ.
@@ -84,8 +69,8 @@ const generation = 15
 
 // TestKill is the loop.
 func TestKill(t *testing.T) {
-	rounds := number(t, "TIDEMARK_CRASH_ROUNDS", 10)
-	seed := number(t, "TIDEMARK_CRASH_SEED", uint64(time.Now().UnixNano()))
+	rounds := proc.Number(t, "TIDEMARK_CRASH_ROUNDS", 10)
+	seed := proc.Number(t, "TIDEMARK_CRASH_SEED", uint64(time.Now().UnixNano()))
 	w := &world{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(t.TempDir(), "data"),
 		book: ledger.New(), topics: make(map[string]int32)}
 	t.Logf("%d rounds, seed %d", rounds, seed)
@@ -97,7 +82,7 @@ func TestKill(t *testing.T) {
 	}()
 	w.start()
 	for ; round < rounds; round++ {
-		if round%number(t, "TIDEMARK_CRASH_GENERATION", generation) == 0 {
+		if round%proc.Number(t, "TIDEMARK_CRASH_GENERATION", generation) == 0 {
 			w.renew()
 		}
 		w.load()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tidemark/test/ledger"
+	"tidemark/test/proc"
 	"tidemark/vfs"
 )
 
@@ -17,7 +18,7 @@ func TestDeleteUnderLoad(t *testing.T) {
 	book := ledger.New()
 	keeper := book.Partition("keeper", 0)
 	lead(t, n, book)
-	for i := range number(t, "TIDEMARK_DELETE_ROUNDS", 40) {
+	for i := range proc.Number(t, "TIDEMARK_DELETE_ROUNDS", 40) {
 		topic := fmt.Sprintf("doomed-%d", i)
 		n.CreateTopic(t, topic, 3, "internal.segment.bytes", "1500", "index.interval.bytes", "0")
 		var writers sync.WaitGroup

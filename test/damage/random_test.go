@@ -12,6 +12,7 @@ import (
 	"tidemark/internal/checkpoint"
 	"tidemark/record"
 	"tidemark/test/golden"
+	"tidemark/test/proc"
 	"tidemark/vfs"
 )
 
@@ -25,8 +26,8 @@ func TestRandomDamage(t *testing.T) {
 	if testing.Short() {
 		usual = 10
 	}
-	rounds := number(t, "TIDEMARK_DAMAGE_ROUNDS", usual)
-	seed := number(t, "TIDEMARK_DAMAGE_SEED", 1)
+	rounds := proc.Number(t, "TIDEMARK_DAMAGE_ROUNDS", usual)
+	seed := proc.Number(t, "TIDEMARK_DAMAGE_SEED", 1)
 	source := golden.Load(t, "10-crash-intact")
 	data := template(t, source)
 	whole := wholeLog(t, source)
@@ -44,19 +45,6 @@ func TestRandomDamage(t *testing.T) {
 			}
 		})
 	}
-}
-
-func number(t *testing.T, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
 }
 
 // spoiler damages one folder.

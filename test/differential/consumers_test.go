@@ -9,21 +9,12 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"tidemark/test/proc"
 )
 
 // TestConsumerGroups compares groups of the consumer protocol (KIP-848), request by request. Members of the new
 // protocol name themselves, so that both sides have the same ids.
 func TestConsumerGroups(t *testing.T) {
-	w := &groupWorld{world: newWorld(t, "group.consumer.assignment.interval.ms", "0"), ids: map[*side]map[string]string{}}
-	for _, s := range w.sides {
-		w.ids[s] = map[string]string{}
-		s.waitFor(t, "coordinator found", func() bool {
-			answer, ok := s.ask(t, findCoordinator(4, 0, "g")(s)).(*kmsg.FindCoordinatorResponse)
-			return ok && answer.Coordinators[0].ErrorCode == 0
-		})
-	}
+	w := newGroupWorld(t, "group.consumer.assignment.interval.ms", "0")
 	w.create(t, "t", 4)
 	w.create(t, "u", 3)
 	w.create(t, "logs-a", 1)
@@ -40,11 +31,7 @@ func TestConsumerGroups(t *testing.T) {
 	w.run(t, "classic requests", w.testClassicRequests)
 	w.run(t, "more partitions", w.testMorePartitions)
 	w.run(t, "lists", w.testLists)
-	for _, s := range w.sides {
-		if exit := s.Process.Stop(t); exit != 0 && s.Name == "Tidemark" {
-			t.Errorf("%s ended with status %d; its log:\n%s", s.Name, exit, proc.Tail(s.Process.Log(), 20))
-		}
-	}
+	w.stop(t)
 }
 
 // beatSpec is a ConsumerGroupHeartbeat request. Owned is "t:0,1 u:2", "" for nothing; "-" is not told.

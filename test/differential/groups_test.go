@@ -16,14 +16,7 @@ import (
 
 // TestGroups compares classic groups and their offsets, request by request.
 func TestGroups(t *testing.T) {
-	w := &groupWorld{world: newWorld(t), ids: map[*side]map[string]string{}}
-	for _, s := range w.sides {
-		w.ids[s] = map[string]string{}
-		s.waitFor(t, "coordinator found", func() bool {
-			answer, ok := s.ask(t, findCoordinator(4, 0, "g")(s)).(*kmsg.FindCoordinatorResponse)
-			return ok && answer.Coordinators[0].ErrorCode == 0
-		})
-	}
+	w := newGroupWorld(t)
 	w.create(t, "t", 3)
 	w.create(t, "u", 1)
 	w.loaded(t)
@@ -35,17 +28,37 @@ func TestGroups(t *testing.T) {
 	w.run(t, "static members", w.testStaticMembers)
 	w.run(t, "deletions", w.testDeletions)
 	w.run(t, "lists", w.testLists)
-	for _, s := range w.sides {
-		if exit := s.Process.Stop(t); exit != 0 && s.Name == "Tidemark" {
-			t.Errorf("%s ended with status %d; its log:\n%s", s.Name, exit, proc.Tail(s.Process.Log(), 20))
-		}
-	}
+	w.stop(t)
 }
 
 // groupWorld adds what groups need: member ids differ between the sides, and each has a name.
 type groupWorld struct {
 	*world
 	ids map[*side]map[string]string // name → member id
+}
+
+// newGroupWorld starts both sides and waits until each has coordinators of groups.
+func newGroupWorld(t *testing.T, settings ...string) *groupWorld {
+	t.Helper()
+	w := &groupWorld{world: newWorld(t, settings...), ids: map[*side]map[string]string{}}
+	for _, s := range w.sides {
+		w.ids[s] = map[string]string{}
+		s.waitFor(t, "coordinator found", func() bool {
+			answer, ok := s.ask(t, findCoordinator(4, 0, "g")(s)).(*kmsg.FindCoordinatorResponse)
+			return ok && answer.Coordinators[0].ErrorCode == 0
+		})
+	}
+	return w
+}
+
+// stop stops both sides; Tidemark must end in good order.
+func (w *groupWorld) stop(t *testing.T) {
+	t.Helper()
+	for _, s := range w.sides {
+		if exit := s.Process.Stop(t); exit != 0 && s.Name == "Tidemark" {
+			t.Errorf("%s ended with status %d; its log:\n%s", s.Name, exit, proc.Tail(s.Process.Log(), 20))
+		}
+	}
 }
 
 // loaded waits until every coordinator of the groups that are used has loaded its partition.

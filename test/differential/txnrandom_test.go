@@ -6,14 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/test/proc"
 )
 
 // The environment variables that make [TestRandomTransactions] longer: the first seed, how many seeds there are, and
@@ -24,20 +24,6 @@ const (
 	txnStepsEnv = "TIDEMARK_TXN_STEPS"
 )
 
-// fromEnv is the number in an environment variable, or what there is without it.
-func fromEnv(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 // TestRandomTransactions drives both sides by what a seed draws: producers of both protocols that begin, write, commit
 // and abort in turns, that are fenced, time out and come back with an old epoch, offsets of groups in transactions,
 // writers without transactions, markers of the abort tool, deleted records; a clean restart of the brokers and one
@@ -46,8 +32,8 @@ func fromEnv(t *testing.T, name string, otherwise int) int {
 //
 // Steps are made one at a time and what they set going is waited for, so that the layout of the logs is the same.
 func TestRandomTransactions(t *testing.T) {
-	first, n := fromEnv(t, txnSeedEnv, 1), fromEnv(t, txnSeedsEnv, 3)
-	steps := fromEnv(t, txnStepsEnv, 100)
+	first, n := int(proc.Number(t, txnSeedEnv, 1)), int(proc.Number(t, txnSeedsEnv, 3))
+	steps := int(proc.Number(t, txnStepsEnv, 100))
 	w := &txnWorld{world: newWorld(t, "offsets.topic.num.partitions", "3", "transaction.state.log.num.partitions", "3",
 		"transaction.abort.timed.out.transaction.cleanup.interval.ms", "100",
 		"log.initial.task.delay.ms", "3600000")} // what is done now and then would be done at different steps
