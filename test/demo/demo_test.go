@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tidemark/record"
 	"tidemark/test/oracle"
 	"tidemark/test/proc"
 )
@@ -29,17 +29,12 @@ type scenario struct {
 	topic   string
 	configs []string
 	batches []batch
-	codec   kgo.CompressionCodec
+	codec   record.Codec
 	// clock says that timestamps are the broker's: outputs are compared without them.
 	clock bool
 }
 
 const first = "00000000000000000000"
-
-var codecs = map[string]kgo.CompressionCodec{
-	"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
-	"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
-}
 
 func scenarios() []scenario {
 	keep := "retention.ms=-1"
@@ -55,9 +50,9 @@ func scenarios() []scenario {
 		{topic: "many-segments-disordered", batches: disordered(300),
 			configs: []string{"index.interval.bytes=200", "internal.segment.bytes=1500", keep}},
 	}
-	for _, name := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
-		list = append(list, scenario{topic: "codec-" + name, configs: []string{"index.interval.bytes=200", keep},
-			batches: largestInTheMiddle(60), codec: codecs[name]})
+	for _, codec := range []record.Codec{record.None, record.Gzip, record.Snappy, record.LZ4, record.Zstd} {
+		list = append(list, scenario{topic: "codec-" + codec.String(), configs: []string{"index.interval.bytes=200", keep},
+			batches: largestInTheMiddle(60), codec: codec})
 	}
 	return list
 }
