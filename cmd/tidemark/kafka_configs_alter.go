@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -48,7 +47,7 @@ func (c *configsCommand) alterConfig(ctx context.Context) error {
 	return err
 }
 
-var settingName = regexp.MustCompile(`^[$a-zA-Z0-9._-]*$`)
+var settingName = cli.Pattern(`^[$a-zA-Z0-9._-]*$`)
 
 // added reads --add-config-file or --add-config.
 func (c *configsCommand) added() ([]setting, error) {
@@ -77,7 +76,7 @@ func (c *configsCommand) added() ([]setting, error) {
 		}
 	}
 	for _, s := range add {
-		if !settingName.MatchString(s.name) {
+		if !settingName().MatchString(s.name) {
 			return nil, cli.BadArgument("Invalid character found for config key: %s", s.name)
 		}
 	}

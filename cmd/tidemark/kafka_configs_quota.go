@@ -8,7 +8,6 @@ import (
 	"crypto/sha512"
 	"fmt"
 	"hash"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -315,12 +314,12 @@ func (c *configsCommand) alterScram(ctx context.Context, user string, add []sett
 	return nil
 }
 
-var scramValue = regexp.MustCompile(`^(?:iterations=(-?[0-9]*),)?password=(.*)$`)
+var scramValue = cli.Pattern(`^(?:iterations=(-?[0-9]*),)?password=(.*)$`)
 
 // scramUpsertion turns "iterations=N,password=X" into a salted credential.
 func scramUpsertion(user string, s setting) (kmsg.AlterUserSCRAMCredentialsRequestUpsertion, error) {
 	one := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
-	parts := scramValue.FindStringSubmatch(s.value)
+	parts := scramValue().FindStringSubmatch(s.value)
 	if parts == nil {
 		return one, cli.BadArgument("Invalid credential property %s=%s", strings.ReplaceAll(s.name, "-", "_"), s.value)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +30,7 @@ func (c *consumerGroupsCommand) timestamp() (int64, error) {
 }
 
 // datetime is what Kafka's format takes: numbers of any length, and a zone as Z, +hh or +hh:mm.
-var datetime = regexp.MustCompile(`^(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)\.(\d+)(Z|[+-]\d\d(?::\d\d)?)`)
+var datetime = cli.Pattern(`^(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)\.(\d+)(Z|[+-]\d\d(?::\d\d)?)`)
 
 // parseDatetime reads a time of --to-datetime; without a zone it is in UTC. Fractions are whole milliseconds: .5 is
 // 5 ms.
@@ -48,7 +47,7 @@ func parseDatetime(text string) (int64, error) {
 		text += "Z"
 	}
 	unparseable := cli.Fail(parseException, "Unparseable date: \"%s\"", text)
-	parts := datetime.FindStringSubmatch(text)
+	parts := datetime().FindStringSubmatch(text)
 	if parts == nil {
 		return 0, unparseable
 	}
@@ -85,14 +84,14 @@ func zoneOffset(zone string) (time.Duration, bool) {
 }
 
 // javaDuration is what java.time.Duration takes.
-var javaDuration = regexp.MustCompile(`(?i)^([-+]?)P(?:([-+]?[0-9]+)D)?(T(?:([-+]?[0-9]+)H)?(?:([-+]?[0-9]+)M)?` +
+var javaDuration = cli.Pattern(`(?i)^([-+]?)P(?:([-+]?[0-9]+)D)?(T(?:([-+]?[0-9]+)H)?(?:([-+]?[0-9]+)M)?` +
 	`(?:([-+]?[0-9]+)(?:[.,]([0-9]{0,9}))?S)?)?$`)
 
 // parseJavaDuration reads a duration of the form PnDTnHnMn.nS.
 func parseJavaDuration(text string) (time.Duration, error) {
 	const parseException = "java.time.format.DateTimeParseException"
 	malformed := cli.Fail(parseException, "Text cannot be parsed to a Duration")
-	parts := javaDuration.FindStringSubmatch(text)
+	parts := javaDuration().FindStringSubmatch(text)
 	if parts == nil || strings.EqualFold(parts[3], "T") {
 		return 0, malformed
 	}

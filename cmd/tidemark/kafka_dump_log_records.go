@@ -9,7 +9,6 @@ import (
 	"hash/crc32"
 	"math"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -17,7 +16,7 @@ import (
 	"tidemark/record"
 )
 
-var snapshotName = regexp.MustCompile(`^(\d{20})-(\d{10})(?:\.checkpoint)(?:\.part|\.deleted)?$`)
+var snapshotName = cli.Pattern(`^(\d{20})-(\d{10})(?:\.checkpoint)(?:\.part|\.deleted)?$`)
 
 func (d *dumper) dumpLog(name string) error {
 	base := filepath.Base(name)
@@ -31,7 +30,7 @@ func (d *dumper) dumpLog(name string) error {
 	case base == "bootstrap.checkpoint":
 		fmt.Fprintln(d.out, "KRaft bootstrap snapshot")
 	default:
-		parts := snapshotName.FindStringSubmatch(base)
+		parts := snapshotName().FindStringSubmatch(base)
 		if parts == nil {
 			return notSnapshot(base)
 		}

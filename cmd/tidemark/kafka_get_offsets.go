@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -225,11 +224,11 @@ func (o *getOffsetsOptions) ruleList() (partitionFilter, error) {
 	return filter, nil
 }
 
-var rulePattern = regexp.MustCompile(`^([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?$`)
+var rulePattern = cli.Pattern(`^([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?$`)
 
 func parseRule(text string) (partitionRule, error) {
 	rule := partitionRule{to: math.MaxInt32}
-	parts := rulePattern.FindStringSubmatch(text)
+	parts := rulePattern().FindStringSubmatch(text)
 	if parts == nil {
 		cause := cli.Fail(classTerse, "Invalid rule specification: %s", text)
 		failure := cli.Fail("java.lang.RuntimeException", "%s", cause.String())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,12 +109,12 @@ func (c *topicsCommand) newTopic() (kmsg.CreateTopicsRequestTopic, error) {
 	return topic, checkTopicConfigs(topic.Configs)
 }
 
-var equalsSign = regexp.MustCompile(`\s*=\s*`)
+var equalsSign = cli.Pattern(`\s*=\s*`)
 
 func (c *topicsCommand) topicConfigs() ([]kmsg.CreateTopicsRequestTopicConfig, error) {
 	var configs []kmsg.CreateTopicsRequestTopicConfig
 	for _, text := range c.config.Values() {
-		pair := equalsSign.Split(text, -1)
+		pair := equalsSign().Split(text, -1)
 		for len(pair) > 1 && pair[len(pair)-1] == "" {
 			pair = pair[:len(pair)-1]
 		}

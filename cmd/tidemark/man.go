@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"strings"
 
@@ -174,7 +173,7 @@ func (p *roff) verbatim(s string) {
 }
 
 // table recognises a line whose breaks and blanks mean something.
-var table = regexp.MustCompile(`^ |\S {2,}\S`)
+var table = cli.Pattern(`^ |\S {2,}\S`)
 
 // paragraphs writes a help text: tables as they are, other text filled.
 func (p *roff) paragraphs(s string) {
@@ -182,8 +181,8 @@ func (p *roff) paragraphs(s string) {
 		p.macro("PP")
 		lines := strings.Split(paragraph, "\n")
 		for i := 0; i < len(lines); {
-			from, set := i, table.MatchString(lines[i])
-			for i < len(lines) && table.MatchString(lines[i]) == set {
+			from, set := i, table().MatchString(lines[i])
+			for i < len(lines) && table().MatchString(lines[i]) == set {
 				i++
 			}
 			if block := strings.Join(lines[from:i], "\n"); set {

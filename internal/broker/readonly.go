@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	mathrand "math/rand/v2"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"tidemark/internal/checkpoint"
+	"tidemark/internal/config"
 	"tidemark/internal/inspect"
 	"tidemark/internal/logdir"
 	"tidemark/vfs"
@@ -22,9 +22,6 @@ import (
 // Serving read-only: partitions that are lying about (a copy, a snapshot or a mounted disk of a broker, single
 // folders) are opened over a file system that keeps every change in memory. There is no metadata log: an image is
 // made of what the folders say, and never changes.
-
-// topicName is what a topic may be called.
-var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
 // foundPartitions is what was found below Options.ReadOnly.
 type foundPartitions struct {
@@ -110,7 +107,7 @@ func (b *Broker) addFolder(f *foundPartitions, path string, target inspect.Targe
 	if name == logdir.MetadataFolder {
 		return nil
 	}
-	if !topicName.MatchString(target.Topic) {
+	if config.CheckTopicName(target.Topic) != nil {
 		return fmt.Errorf("serve read-only: %s: %q is no name of a topic: rename the copy, as in events-0", folder,
 			target.Topic)
 	}

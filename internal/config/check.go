@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // check refuses values of the right type; the error is an [*Error] with Kafka's text.
@@ -120,11 +121,11 @@ func gzipLevel(name string, v value) error {
 	return nil
 }
 
-var throttledReplica = regexp.MustCompile(`^([0-9]+:[0-9]+)?$`)
+var throttledReplica = pattern(`^([0-9]+:[0-9]+)?$`)
 
 // throttledReplicas allows PARTITION:BROKER,… and the literal *.
 func throttledReplicas(name string, v value) error {
-	bad := slices.ContainsFunc(v.list, func(s string) bool { return !throttledReplica.MatchString(s) })
+	bad := slices.ContainsFunc(v.list, func(s string) bool { return !throttledReplica().MatchString(s) })
 	if bad && strings.Join(v.list, "") != "*" {
 		return badValue(name, v.inText(), name+" must be the literal '*' or a list of replicas in the following "+
 			"format: [partitionId]:[brokerId],[partitionId]:[brokerId],...")
@@ -144,12 +145,17 @@ func offsetReset(name string, v value) error {
 		"'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.", v.s, name))
 }
 
+// pattern is a regular expression that is compiled when it is first asked for.
+func pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
 // Kafka: Duration.parse, as in by_duration:P1DT2H3M4.5S.
-var isoDuration = regexp.MustCompile(`(?i)^([-+]?)P(?:([-+]?[0-9]+)D)?` +
+var isoDuration = pattern(`(?i)^([-+]?)P(?:([-+]?[0-9]+)D)?` +
 	`(T(?:([-+]?[0-9]+)H)?(?:([-+]?[0-9]+)M)?(?:([-+]?[0-9]+)(?:[.,]([0-9]{0,9}))?S)?)?$`)
 
 func validDuration(text string) bool {
-	m := isoDuration.FindStringSubmatch(text)
+	m := isoDuration().FindStringSubmatch(text)
 	if m == nil || strings.EqualFold(m[3], "T") || m[2] == "" && m[3] == "" {
 		return false
 	}

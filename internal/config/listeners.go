@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,11 +24,31 @@ type Voter struct {
 	Port int
 }
 
-var (
-	listenerPattern = regexp.MustCompile(`^(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)$`)
-	addressPattern  = regexp.MustCompile(`^(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)$`)
-	hostPattern     = regexp.MustCompile(`^([0-9a-zA-Z\-%._:]*)$`)
-)
+// hostCharacters are those of a host beside letters and digits.
+const hostCharacters = "-%._:"
+
+// splitAddress takes HOST:PORT or [HOST]:PORT apart; the port is a number, and may be less than 0.
+func splitAddress(text string) (host, port string, ok bool) {
+	colon := strings.LastIndexByte(text, ':')
+	if colon < 0 {
+		return "", "", false
+	}
+	host, port = strings.TrimSuffix(strings.TrimPrefix(text[:colon], "["), "]"), text[colon+1:]
+	digits := strings.TrimPrefix(port, "-")
+	return host, port, onlyOf(host, hostCharacters) && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// splitServer takes an address of a server apart, which may begin with a protocol.
+func splitServer(text string) (host, port string, ok bool) {
+	if protocol, rest, found := strings.Cut(text, "://"); found {
+		if !onlyOf(protocol, "-%._") {
+			return "", "", false
+		}
+		text = rest
+	}
+	host, port, ok = splitAddress(text)
+	return host, port, ok && port[0] != '-'
+}
 
 var securityProtocols = []string{"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}
 
@@ -127,7 +146,7 @@ func perIPOverrides(text string) (map[string]int32, error) {
 		if err != nil {
 			return nil, invalidConfig("For input string: \"%s\"", count)
 		}
-		if !hostPattern.MatchString(host) {
+		if !onlyOf(host, hostCharacters) {
 			invalid = append(invalid, host)
 		}
 		limits[host] = int32(n)
@@ -162,15 +181,16 @@ func listenersError(entries []string, err error) error {
 func javaList(elements []string) string { return "[" + strings.Join(elements, ", ") + "]" }
 
 func parseListener(entry string, protocols map[string]string) (Listener, error) {
-	m := listenerPattern.FindStringSubmatch(entry)
-	if m == nil {
+	protocol := max(strings.LastIndex(entry, "://"), 0)
+	host, portText, ok := splitAddress(strings.TrimPrefix(entry[protocol:], "://"))
+	if !ok || !strings.HasPrefix(entry[protocol:], "://") {
 		return Listener{}, fmt.Errorf("Unable to parse %s to a broker endpoint", entry) //nolint:staticcheck // Kafka's text
 	}
-	port, err := strconv.ParseInt(m[3], 10, 32)
+	port, err := strconv.ParseInt(portText, 10, 32)
 	if err != nil {
-		return Listener{}, fmt.Errorf("For input string: %q", m[3]) //nolint:staticcheck // Kafka's text
+		return Listener{}, fmt.Errorf("For input string: %q", portText) //nolint:staticcheck // Kafka's text
 	}
-	l := Listener{Name: strings.ToUpper(m[1]), Host: m[2], Port: int(port)}
+	l := Listener{Name: strings.ToUpper(entry[:protocol]), Host: host, Port: int(port)}
 	if l.Protocol = protocols[l.Name]; l.Protocol == "" {
 		return l, fmt.Errorf("No security protocol defined for listener %s", l.Name) //nolint:staticcheck // Kafka's text
 	}
@@ -277,16 +297,16 @@ func parseVoters(entries []string) ([]Voter, error) {
 		if err != nil {
 			return nil, invalidConfig("Failed to parse voter ID as an integer from %s", id)
 		}
-		m := addressPattern.FindStringSubmatch(address)
-		if m == nil {
+		host, portText, ok := splitServer(address)
+		if !ok {
 			return nil, invalidConfig("Failed to parse host name from entry %s for the configuration "+
 				"controller.quorum.voters. %s", entry, form)
 		}
-		port, err := strconv.ParseInt(m[2], 10, 32)
+		port, err := strconv.ParseInt(portText, 10, 32)
 		if err != nil {
-			return nil, invalidConfig("For input string: %q", m[2])
+			return nil, invalidConfig("For input string: %q", portText)
 		}
-		voters = append(voters, Voter{int32(number), m[1], int(port)})
+		voters = append(voters, Voter{int32(number), host, int(port)})
 	}
 	return voters, nil
 }
@@ -294,7 +314,7 @@ func parseVoters(entries []string) ([]Voter, error) {
 // bootstrapServers is the check of controller.quorum.bootstrap.servers.
 func bootstrapServers(name string, v value) error {
 	for _, entry := range v.list {
-		if !addressPattern.MatchString(entry) {
+		if _, _, ok := splitServer(entry); !ok {
 			return invalidConfig("Failed to parse host name from %s for the configuration %s. "+
 				`Each entry should be in the form "{host}:{port}"`, entry, name)
 		}

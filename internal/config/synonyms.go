@@ -1,7 +1,6 @@
 package config
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,15 +12,14 @@ var (
 	flushKeys     = []string{"log.flush.interval.ms", "log.flush.scheduler.interval.ms"}
 )
 
-var listenerKey = regexp.MustCompile(`^listener\.name\.[^.]*\.(.*)$`)
-
 // listenerBase returns the key behind a listener.name.NAME. prefix.
 func listenerBase(name string) (base string, ok bool) {
-	m := listenerKey.FindStringSubmatch(name)
-	if m == nil {
+	rest, ok := strings.CutPrefix(name, "listener.name.")
+	if !ok {
 		return "", false
 	}
-	return m[1], true
+	_, base, ok = strings.Cut(rest, ".")
+	return base, ok
 }
 
 // brokerSynonyms returns the broker keys of which the first one set decides the value of name.

@@ -59,7 +59,18 @@ func checkBrokerName(name string) error {
 // maxTopicName is the longest name of a topic in bytes; folder names need some room for the partition.
 const maxTopicName = 249
 
-var legalTopicName = regexp.MustCompile(`^[a-zA-Z0-9._-]*$`)
+func legalTopicName(name string) bool { return onlyOf(name, "._-") }
+
+// onlyOf reports whether text has ASCII letters and digits only, and the characters in others.
+func onlyOf(text, others string) bool {
+	for _, r := range text {
+		alphanumeric := r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !alphanumeric && !strings.ContainsRune(others, r) {
+			return false
+		}
+	}
+	return true
+}
 
 // CheckTopicName refuses what Kafka does not take as the name of a topic; the error is an [*Error] of
 // [ErrInvalidTopic].
@@ -70,9 +81,9 @@ func CheckTopicName(name string) error {
 		reason = "the empty string is not allowed"
 	case name == "." || name == "..":
 		reason = "'" + name + "' is not allowed"
-	case len(name) > maxTopicName && legalTopicName.MatchString(name), utf16Len(name) > maxTopicName:
+	case len(name) > maxTopicName && legalTopicName(name), utf16Len(name) > maxTopicName:
 		reason = "the length of '" + name + "' is longer than the max allowed length " + strconv.Itoa(maxTopicName)
-	case !legalTopicName.MatchString(name):
+	case !legalTopicName(name):
 		reason = "'" + name + "' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
 	default:
 		return nil

@@ -1,8 +1,8 @@
 package config
 
 import (
+	"errors"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -87,14 +87,23 @@ func parseValue(name, text string, t Type) (value, error) {
 	return v, nil
 }
 
-var listSeparator = regexp.MustCompile(`[ \t\n\x0B\f\r]*,[ \t\n\x0B\f\r]*`)
-
-// splitList keeps empty elements, even at the end; the empty text is the empty list.
+// splitList keeps empty elements, even at the end; the empty text is the empty list. Blanks count at both ends of the
+// text only.
 func splitList(text string) []string {
 	if text == "" {
 		return []string{}
 	}
-	return listSeparator.Split(text, -1)
+	const blanks = " \t\n\v\f\r"
+	parts := strings.Split(text, ",")
+	for i := range parts {
+		if i > 0 {
+			parts[i] = strings.TrimLeft(parts[i], blanks)
+		}
+		if i < len(parts)-1 {
+			parts[i] = strings.TrimRight(parts[i], blanks)
+		}
+	}
+	return parts
 }
 
 func parseInteger(text string, bits int) (int64, bool) {
@@ -103,21 +112,21 @@ func parseInteger(text string, bits int) (int64, bool) {
 }
 
 // Kafka: Double.parseDouble takes a type suffix and hexadecimal floats, and knows NaN and Infinity only so written.
-var javaDouble = regexp.MustCompile(`^([+-]?)(NaN|Infinity|` +
-	`((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|` +
-	`0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)$`)
-
 func parseDouble(text string) (float64, bool) {
-	m := javaDouble.FindStringSubmatch(text)
-	if m == nil {
-		return 0, false
+	digits := text
+	if text != "" && (text[0] == '+' || text[0] == '-') {
+		digits = text[1:]
 	}
-	number := m[3]
-	if number == "" {
-		number = m[2]
+	if digits != "NaN" && digits != "Infinity" {
+		if digits == "" || !strings.ContainsRune(".0123456789", rune(digits[0])) || strings.Contains(digits, "_") {
+			return 0, false // Go reads more than Java
+		}
+		if strings.ContainsRune("fFdD", rune(text[len(text)-1])) {
+			text = text[:len(text)-1]
+		}
 	}
-	f, _ := strconv.ParseFloat(m[1]+number, 64) // out of range is ±Inf or 0, as in Java
-	return f, true
+	f, err := strconv.ParseFloat(text, 64)
+	return f, err == nil || errors.Is(err, strconv.ErrRange) // out of range is ±Inf or 0, as in Java
 }
 
 // formatDouble writes f as Java does: 0.5, 1.0E10, 1.7976931348623157E308.

@@ -3,6 +3,7 @@ package cli
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // TopicPattern is a regular expression for topic names, as Kafka's tools take it: a
@@ -28,6 +29,12 @@ func WholeMatch(text string) (*regexp.Regexp, error) {
 		return nil, err
 	}
 	return regexp.Compile(`\A(?:` + text + `)\z`)
+}
+
+// Pattern is a regular expression that is compiled when it is first asked for: the many
+// tools of the binary have more of them than any one needs.
+func Pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
 // Match reports whether the topic's whole name fits.

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -109,11 +108,11 @@ func pem(settings Properties, inline, file string) ([]byte, error) {
 	return data, nil
 }
 
-var jaasOption = regexp.MustCompile(`(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"`)
+var jaasOption = Pattern(`(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"`)
 
 func saslMechanism(settings Properties) (sasl.Mechanism, error) {
 	credentials := map[string]string{}
-	for _, m := range jaasOption.FindAllStringSubmatch(settings["sasl.jaas.config"], -1) {
+	for _, m := range jaasOption().FindAllStringSubmatch(settings["sasl.jaas.config"], -1) {
 		credentials[m[1]] = strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(m[2])
 	}
 	user, password := credentials["username"], credentials["password"]
