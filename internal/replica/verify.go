@@ -8,9 +8,10 @@ import (
 
 // Verification stands for the question to the transaction coordinator whether a producer may begin a transaction in
 // a partition. It is void as soon as any transactional batch or marker of the producer is appended, so that an
-// answer that is out of date cannot open a transaction that nobody ends.
+// answer that is out of date cannot open a transaction that nobody ends. Under transactions v2 a marker raises the
+// epoch: one that raises it to the epoch of the question ended the transaction before, and the question stands.
 //
-// Kafka: VerificationGuard and VerificationStateEntry, KIP-890.
+// Kafka: VerificationGuard and VerificationStateEntry, KIP-890, KAFKA-18575.
 type Verification struct {
 	producerID int64
 	epoch      int16
@@ -82,10 +83,15 @@ func (p *Partition) appendTransactional(log *commitlog.Log, batch record.Batch, 
 	}
 	c.VerifiedTransaction = current != nil && current == o.Verification
 	info, err := log.AppendAsLeader(batch, c)
-	if err == nil && !info.Duplicate {
+	if err == nil && !info.Duplicate && !current.survives(batch) {
 		delete(p.verifications, id)
 	}
 	return info, err
+}
+
+// survives tells whether a batch that was appended is the marker of the transaction before. v may be nil.
+func (v *Verification) survives(batch record.Batch) bool {
+	return v != nil && v.raising && batch.IsControl() && batch.ProducerEpoch() == v.epoch
 }
 
 // checkFirst refuses a batch that overtook one that is still being verified, or that is not a producer's first.

@@ -96,6 +96,32 @@ func TestAnAnswerThatIsOutOfDateOpensNoTransaction(t *testing.T) {
 	}
 }
 
+// The end of a transaction is answered before its markers are written: the marker may come while the next transaction
+// is being verified. Under transactions v2 it has the next one's epoch.
+func TestTheMarkerBeforeDoesNotEndAVerificationUnderTransactionsV2(t *testing.T) {
+	p := verifying(t)
+	if err := appendVerified(p, transactional(t, 7, 0, 0), begin(t, p, 7, 0, 0, true)); err != nil {
+		t.Fatal(err)
+	}
+	v := begin(t, p, 7, 1, 0, true)
+	if v == nil {
+		t.Fatal("the next transaction is not verified")
+	}
+	appendMarker(t, p, 7, 1)
+	if err := appendVerified(p, transactional(t, 7, 1, 0), v); err != nil {
+		t.Fatal(err)
+	}
+	appendMarker(t, p, 7, 2)
+	if err := appendVerified(p, transactional(t, 7, 2, 0), v); !errors.Is(err, commitlog.ErrInvalidTxnState) {
+		t.Errorf("the answer about the transaction before: %v, want the append refused", err)
+	}
+	late := begin(t, p, 7, 2, 0, true)
+	appendMarker(t, p, 7, 3) // the transaction was ended meanwhile
+	if err := appendVerified(p, transactional(t, 7, 3, 0), late); !errors.Is(err, commitlog.ErrInvalidTxnState) {
+		t.Errorf("%v, want the append refused", err)
+	}
+}
+
 func TestABatchDoesNotOvertakeOneThatIsVerified(t *testing.T) {
 	p := verifying(t)
 	begin(t, p, 7, 0, 0, false)
