@@ -108,12 +108,15 @@ func parseRecord(p []byte, rec *Record, skipKV bool) error {
 }
 
 func parseHeaders(p []byte, at int, rec *Record, skip bool) error {
+	rec.Headers = rec.Headers[:0]
+	if at+1 == len(p) && p[at] == 0 { // no headers, and nothing after their number
+		return nil
+	}
 	count, n := wire.Varint(p[at:])
 	if n <= 0 {
 		return invalid(errStructure)
 	}
 	at += n
-	rec.Headers = rec.Headers[:0]
 	if count < 0 {
 		return invalid("Found invalid number of record headers %d", count)
 	}

@@ -49,11 +49,17 @@ func Uvarlong(b []byte) (v uint64, n int) {
 	return 0, 0
 }
 
-// Varint decodes a zig-zag int32; n is as in [Uvarint].
+// Varint decodes a zig-zag int32; n is as in [Uvarint]. Most numbers in a record take one byte or two.
 func Varint(b []byte) (v int32, n int) {
-	if len(b) > 0 && b[0] < 0x80 {
+	if len(b) > 1 {
 		u := uint32(b[0])
-		return int32(u>>1) ^ -int32(u&1), 1
+		if u < 0x80 {
+			return int32(u>>1) ^ -int32(u&1), 1
+		}
+		if b[1] < 0x80 {
+			u = u&0x7f | uint32(b[1])<<7
+			return int32(u>>1) ^ -int32(u&1), 2
+		}
 	}
 	u, n := Uvarint(b)
 	return int32(u>>1) ^ -int32(u&1), n
@@ -61,6 +67,16 @@ func Varint(b []byte) (v int32, n int) {
 
 // Varlong decodes a zig-zag int64; n is as in [Uvarlong].
 func Varlong(b []byte) (v int64, n int) {
+	if len(b) > 1 {
+		u := uint64(b[0])
+		if u < 0x80 {
+			return int64(u>>1) ^ -int64(u&1), 1
+		}
+		if b[1] < 0x80 {
+			u = u&0x7f | uint64(b[1])<<7
+			return int64(u>>1) ^ -int64(u&1), 2
+		}
+	}
 	u, n := Uvarlong(b)
 	return int64(u>>1) ^ -int64(u&1), n
 }
