@@ -18,6 +18,43 @@ func ReadFile(fsys FS, name string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
+// ReadEnd reads the last len(p) bytes of a file into p, all of them when the file is shorter, and tells how long
+// the file is. The bytes read are those of one moment only if nobody writes meanwhile; io.ErrUnexpectedEOF says that the
+// file became shorter.
+func ReadEnd(fsys FS, name string, p []byte) (end []byte, size int64, err error) {
+	if r, ok := fsys.(endReader); ok {
+		return r.readEnd(name, p)
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	end, size, err = readEnd(f, p)
+	return end, size, errors.Join(err, f.Close())
+}
+
+// endReader is a file system with a cheaper way to [ReadEnd].
+type endReader interface {
+	readEnd(name string, p []byte) (end []byte, size int64, err error)
+}
+
+func readEnd(f File, p []byte) (end []byte, size int64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	size = info.Size()
+	end = p[:min(size, int64(len(p)))]
+	n, err := f.ReadAt(end, size-int64(len(end)))
+	switch {
+	case n == len(end):
+		return end, size, nil
+	case err == nil || errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	return nil, size, err
+}
+
 func readAll(f File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -106,6 +106,19 @@ func (o *overlay) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
 	return f, nil
 }
 
+// readEnd leaves a file that was not changed to base.
+func (o *overlay) readEnd(name string, p []byte) (end []byte, size int64, err error) {
+	if _, changed := o.lookup(name); !changed {
+		return ReadEnd(o.base, name, p)
+	}
+	f, err := o.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	end, size, err = readEnd(f, p)
+	return end, size, errors.Join(err, f.Close())
+}
+
 // adopt makes the node of a file of base, or of a new one.
 func (o *overlay) adopt(name string, removed bool, flag int) (*overlayNode, error) {
 	if !removed {

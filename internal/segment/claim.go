@@ -4,12 +4,16 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"sync"
 
 	"tidemark/internal/index"
+	"tidemark/vfs"
 )
 
 // claimBytes is how much of the end of a time index Claim reads.
 const claimBytes = 4096 / index.TimeEntrySize * index.TimeEntrySize
+
+var claimBuffers = sync.Pool{New: func() any { return new([claimBytes]byte) }}
 
 // Claim is what the time index of a segment that takes no more appends says of its largest timestamp, at the cost of
 // one small read and without a look at the log. next is the base offset of the segment behind it.
@@ -30,7 +34,9 @@ func (s *Segment) Claim(next int64) (ts int64, plain bool, err error) {
 	s.mu.Lock()
 	name := s.pathLocked(TimeSuffix)
 	s.mu.Unlock()
-	data, err := s.lastOf(name)
+	buf := claimBuffers.Get().(*[claimBytes]byte)
+	defer claimBuffers.Put(buf)
+	data, err := s.lastOf(name, buf[:])
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
 		return 0, false, nil
 	}
@@ -42,23 +48,10 @@ func (s *Segment) Claim(next int64) (ts int64, plain bool, err error) {
 }
 
 // lastOf reads the last bytes of an index; none of one that is torn.
-func (s *Segment) lastOf(name string) ([]byte, error) {
-	f, err := s.env.Files.FS().Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || info.Size()%index.TimeEntrySize != 0 {
-		return nil, err
-	}
-	data := make([]byte, min(info.Size(), claimBytes))
-	n, err := f.ReadAt(data, info.Size()-int64(len(data)))
-	if n < len(data) && (err == nil || errors.Is(err, io.EOF)) {
-		return nil, nil // it was cut meanwhile
-	}
-	if n == len(data) {
-		err = nil
+func (s *Segment) lastOf(name string, buf []byte) ([]byte, error) {
+	data, size, err := vfs.ReadEnd(s.env.Files.FS(), name, buf)
+	if errors.Is(err, io.ErrUnexpectedEOF) || err == nil && size%index.TimeEntrySize != 0 {
+		return nil, nil // torn, or cut meanwhile
 	}
 	return data, err
 }

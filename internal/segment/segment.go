@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +27,10 @@ const (
 )
 
 // Name is the name of a segment's file: the base offset in 20 digits and a suffix.
-func Name(base int64, suffix string) string { return fmt.Sprintf("%020d%s", base, suffix) }
+func Name(base int64, suffix string) string {
+	digits := strconv.FormatInt(base, 10)
+	return "00000000000000000000"[:max(0, 20-len(digits))] + digits + suffix
+}
 
 // Env is what the segments of one log share. Its fields do not change after the first use.
 type Env struct {
@@ -59,6 +63,7 @@ type Metrics struct {
 	Damages           atomic.Int64 // parts of logs found damaged
 	DamagedBytes      atomic.Int64
 	SealsVoid         atomic.Int64 // seals that did not match their segments
+	Marked            atomic.Int64 // batches that a look-up by time did not read, for their marks told
 }
 
 // SetDir says where the files are, now and after the folder was renamed.
@@ -121,6 +126,8 @@ type Segment struct {
 	spans    []span
 	proven   atomic.Bool // all of the log is in spans
 
+	notes index.Notes // marks of batches
+
 	lateMu sync.Mutex         // guards late
 	late   []index.AbortedTxn // for the transaction index, when the disk had no room
 
@@ -153,6 +160,7 @@ type files struct {
 
 func newSegment(env *Env, base int64, cfg Config) *Segment {
 	s := &Segment{env: env, base: base, cfg: cfg}
+	s.notes.Open(env.Pages)
 	s.refs.Store(1)
 	return s
 }
