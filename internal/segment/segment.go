@@ -63,7 +63,6 @@ type Metrics struct {
 	Damages           atomic.Int64 // parts of logs found damaged
 	DamagedBytes      atomic.Int64
 	SealsVoid         atomic.Int64 // seals that did not match their segments
-	Marked            atomic.Int64 // batches that a look-up by time did not read, for their marks told
 }
 
 // SetDir says where the files are, now and after the folder was renamed.
@@ -126,8 +125,6 @@ type Segment struct {
 	spans    []span
 	proven   atomic.Bool // all of the log is in spans
 
-	notes index.Notes // marks of batches
-
 	lateMu sync.Mutex         // guards late
 	late   []index.AbortedTxn // for the transaction index, when the disk had no room
 
@@ -160,7 +157,6 @@ type files struct {
 
 func newSegment(env *Env, base int64, cfg Config) *Segment {
 	s := &Segment{env: env, base: base, cfg: cfg}
-	s.notes.Open(env.Pages)
 	s.refs.Store(1)
 	return s
 }
