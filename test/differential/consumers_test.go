@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -461,10 +460,26 @@ func (w *groupWorld) testMorePartitions(t *testing.T) {
 		req.Topics = []kmsg.CreatePartitionsRequestTopic{{Topic: "w", Count: 3}}
 		return req
 	})
-	time.Sleep(500 * time.Millisecond)
-	w.beat(t, "gets them", beats("more", "a", 2))
+	w.beatUntil(t, "gets them", beats("more", "a", 2), 3)
 	w.create(t, "x", 1)
-	time.Sleep(500 * time.Millisecond)
-	w.beat(t, "gets the new topic", beats("more", "a", 3))
+	w.beatUntil(t, "gets the new topic", beats("more", "a", 3), 4)
 	w.describeConsumers(t, "describe", "more")
+}
+
+// beatUntil is beat, again and again until the answer has an epoch: the coordinators hear of a change of topics after
+// those who asked for it.
+func (w *groupWorld) beatUntil(t *testing.T, name string, b beatSpec, epoch int32) {
+	t.Helper()
+	ask := w.beatRequest(b)
+	var trees [2]any
+	for i, s := range w.sides {
+		s.waitFor(t, fmt.Sprintf("%s: epoch %d", name, epoch), func() bool {
+			answer, ok := s.ask(t, ask(s)).(*kmsg.ConsumerGroupHeartbeatResponse)
+			trees[i] = ordered(s, w.names(s, s.tree(t, answer)))
+			return ok && answer.MemberEpoch == epoch
+		})
+	}
+	if d := difference(trees[0], trees[1]); d != "" {
+		w.report.add(name, "ConsumerGroupHeartbeat", b.version, d)
+	}
 }

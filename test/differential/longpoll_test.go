@@ -127,8 +127,21 @@ func (w *world) testLongPoll(t *testing.T) {
 	}
 }
 
-// longPoll runs a case on both sides at once and compares the answers, and whether they waited for all of maxWait.
+// longPoll runs a case on both sides and compares the answers, and whether they waited for all of maxWait. On a busy
+// machine an answer without a wait may take as long: where nothing happens meanwhile, a difference must show each time.
 func (w *world) longPoll(t *testing.T, c longPoll) {
+	t.Helper()
+	d := w.longPollOnce(t, c)
+	for tries := 1; d != "" && len(c.meanwhile) == 0 && tries < 10; tries++ {
+		d = w.longPollOnce(t, c)
+	}
+	if d != "" {
+		w.report.add(c.name, "long poll", 12, d)
+	}
+}
+
+// longPollOnce runs a case on both sides at once and tells the difference.
+func (w *world) longPollOnce(t *testing.T, c longPoll) string {
 	t.Helper()
 	var trees [2]any
 	var all sync.WaitGroup
@@ -155,9 +168,7 @@ func (w *world) longPoll(t *testing.T, c longPoll) {
 		})
 	}
 	all.Wait()
-	if d := difference(trees[0], trees[1]); d != "" {
-		w.report.add(c.name, "long poll", 12, d)
-	}
+	return difference(trees[0], trees[1])
 }
 
 // askOn is ask on a connection of its own.
@@ -306,6 +317,8 @@ func (s *side) fetchCode(t *testing.T, topic string) int16 {
 	return answer.Topics[0].Partitions[0].ErrorCode
 }
 
+const invalidFetchSessionEpoch = 71
+
 // pipelinedSession sends the fetches of a session without waiting for the answers, and from two connections.
 func (w *world) pipelinedSession(t *testing.T) {
 	w.create(t, "pipe", 1, "retention.ms", "-1")
@@ -327,11 +340,15 @@ func (w *world) pipelinedSession(t *testing.T) {
 		}
 		tell(s.pipeline(t, c, ask(1, shortWait), ask(2, shortWait), ask(9, 0), ask(3, 0)))
 		overtaken := make(chan []kmsg.Response)
-		go func() { overtaken <- s.pipeline(t, c, ask(4, 2*shortWait)) }()
-		time.Sleep(200 * time.Millisecond)
+		go func() { overtaken <- s.pipeline(t, c, ask(4, 5*shortWait)) }()
 		other := dial(t, s.Addr)
 		defer other.close()
-		tell(s.pipeline(t, other, ask(5, 0)))
+		next := s.pipeline(t, other, ask(5, 0))
+		for tries := 0; tries < 10 && next[0].(*kmsg.FetchResponse).ErrorCode == invalidFetchSessionEpoch; tries++ {
+			time.Sleep(100 * time.Millisecond) // the one before has not come in yet
+			next = s.pipeline(t, other, ask(5, 0))
+		}
+		tell(next)
 		tell(<-overtaken)
 		tell(s.pipeline(t, c, ask(6, 0)))
 	}

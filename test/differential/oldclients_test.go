@@ -26,7 +26,7 @@ const oldKafka = "3.9.2"
 
 // TestOldClients compares the versions that Kafka 4 does not serve any more with a Kafka that did.
 func TestOldClients(t *testing.T) {
-	kafka, tidemark := pair.StartVersion(t, oldKafka, map[string]string{"auto.create.topics.enable": "false"})
+	kafka, tidemark := pair.StartVersion(t, oldKafka, quiet())
 	w := worldOf(t, kafka, tidemark)
 	w.run(t, "ApiVersions", w.oldVersions)
 	w.run(t, "topics", w.oldTopics)

@@ -112,7 +112,6 @@ func (w *world) unanswered(t *testing.T, name string, ask request) {
 	for i, s := range w.sides {
 		c := dial(t, s.Addr)
 		defer c.close()
-		c.timeout = 2 * time.Second
 		c.next++
 		if _, err := c.c.Write(c.format.AppendRequest(nil, ask(s), c.next)); err != nil {
 			t.Fatal(err)

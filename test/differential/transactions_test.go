@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -179,6 +180,7 @@ func (w *txnWorld) testFindCoordinator(t *testing.T) {
 			})
 		}
 	}
+	w.coordinatorsLoaded(t)
 	for v := int16(0); v <= 6; v++ {
 		w.same(t, "group", findCoordinator(v, groups, "a"))
 		w.same(t, "transactional id", findCoordinator(v, transactions, "a"))
@@ -191,8 +193,24 @@ func (w *txnWorld) testFindCoordinator(t *testing.T) {
 	}
 }
 
+// coordinatorsLoaded waits until every partition of both coordinators' topics is loaded. The names fall into all of
+// them: their hashes are consecutive numbers.
+func (w *txnWorld) coordinatorsLoaded(t *testing.T) {
+	t.Helper()
+	for _, s := range w.sides {
+		for name := 'a'; name <= 'z'; name++ {
+			s.waitFor(t, "coordinators of "+string(name)+" loaded", func() bool {
+				states, ok := s.ask(t, describeTxn(string(name))(s)).(*kmsg.DescribeTransactionsResponse)
+				offsets, too := s.ask(t, fetchOffsets(string(name), false)(s)).(*kmsg.OffsetFetchResponse)
+				return ok && too && offsets.Groups[0].ErrorCode == 0 &&
+					states.TransactionStates[0].ErrorCode == transactionalIDNotFound
+			})
+		}
+	}
+}
+
 func (w *txnWorld) testInit(t *testing.T) {
-	w.init(t, "i0") // the coordinator of every partition is loaded after a while
+	w.init(t, "i0")
 	for v := int16(0); v <= 5; v++ {
 		for _, timeout := range []int32{0, -1, 900_001} {
 			w.txn(t, fmt.Sprintf("time-out %d", timeout), func(s *side) kmsg.Request {
@@ -544,7 +562,15 @@ func (w *txnWorld) hostileMarkers(t *testing.T) {
 			"unknown, then good":        {{70_009, 1, "hostile", []int32{9}}, good},
 			"partition twice":           {{70_010, 1, "hostile", []int32{1, 1}}},
 		} {
+			if name == "partition twice" { // Kafka never answers this
+				for _, s := range w.sides {
+					s.dial(t).timeout = 3 * time.Second
+				}
+			}
 			w.same(t, name, writeMarkers(v, markers...), byMarker)
+			for _, s := range w.sides {
+				s.dial(t).timeout = answerTimeout
+			}
 		}
 	}
 	w.txn(t, "producers, after hostile markers", describeProducers("hostile", all...), byProducer)

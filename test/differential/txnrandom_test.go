@@ -35,8 +35,7 @@ func TestRandomTransactions(t *testing.T) {
 	first, n := int(proc.Number(t, txnSeedEnv, 1)), int(proc.Number(t, txnSeedsEnv, 3))
 	steps := int(proc.Number(t, txnStepsEnv, 100))
 	w := &txnWorld{world: newWorld(t, "offsets.topic.num.partitions", "3", "transaction.state.log.num.partitions", "3",
-		"transaction.abort.timed.out.transaction.cleanup.interval.ms", "100",
-		"log.initial.task.delay.ms", "3600000")} // what is done now and then would be done at different steps
+		"transaction.abort.timed.out.transaction.cleanup.interval.ms", "100")}
 	w.wakeCoordinators(t)
 	var runs []*randomRun
 	for seed := first; seed < first+n; seed++ {

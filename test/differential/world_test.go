@@ -99,12 +99,17 @@ type world struct {
 	report report
 }
 
+// quiet are settings under which neither side deletes, compacts or writes down anything of itself: each would do it at
+// a time of its own, half a minute after the start for the first time.
+func quiet() map[string]string {
+	return map[string]string{"auto.create.topics.enable": "false", "log.initial.task.delay.ms": "3600000",
+		"log.cleaner.backoff.ms": "3600000"}
+}
+
 // newWorld starts both sides; settings are keys and values that both take besides the usual ones.
 func newWorld(t *testing.T, settings ...string) *world {
-	both := map[string]string{
-		"auto.create.topics.enable": "false",
-		"tidemark.api.versions":     "kafka",
-	}
+	both := quiet()
+	both["tidemark.api.versions"] = "kafka"
 	for i := 0; i+1 < len(settings); i += 2 {
 		both[settings[i]] = settings[i+1]
 	}
@@ -181,11 +186,14 @@ func (s *side) waitLed(t *testing.T, topic string, partitions int32) {
 	})
 }
 
+// patience bounds what is waited for.
+const patience = time.Minute
+
 func (s *side) waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not after 30 s: %s", s.Name, what)
+			t.Fatalf("%s: not after %v: %s", s.Name, patience, what)
 		}
 	}
 }
@@ -252,7 +260,7 @@ func (w *world) same(t *testing.T, name string, ask request, changes ...change) 
 // sameSoon is same after a change: Kafka answers a change before its broker has taken it on.
 func (w *world) sameSoon(t *testing.T, name string, ask request, changes ...change) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		var trees [2]any
 		for i, s := range w.sides {
 			trees[i] = s.tree(t, s.ask(t, ask(s)))

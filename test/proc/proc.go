@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -46,19 +47,40 @@ func Run(t testing.TB, stdin, path string, args ...string) Result {
 	return Result{Stdout: out.String(), Stderr: errOut.String(), Exit: cmd.ProcessState.ExitCode()}
 }
 
-// FreePorts returns n loopback TCP ports that nobody listens on.
+// The ports that FreePorts gives out are below those that systems give to connections and to listeners without a port
+// of their own (from 32768 on): no connection takes such a port while its server is being started again, and none is
+// made to itself.
+const (
+	firstPort = 10_240
+	lastPort  = 32_767
+)
+
+// FreePorts returns n loopback TCP ports that nobody listens on. They are the test's until its end: a UDP socket on the
+// same number keeps other tests, of other processes too, from taking them.
 func FreePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatalf("free port: %v", err)
+	for range 10_000 {
+		if len(ports) == n {
+			return ports
 		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		port := firstPort + rand.IntN(lastPort+1-firstPort)
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		claim, err := net.ListenPacket("udp", addr)
+		if err != nil {
+			continue
+		}
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			claim.Close()
+			continue
+		}
+		l.Close()
+		t.Cleanup(func() { claim.Close() })
+		ports = append(ports, port)
 	}
-	return ports
+	t.Fatalf("no %d free ports", n)
+	return nil
 }
 
 // Process is a running child.
