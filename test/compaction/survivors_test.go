@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -140,8 +141,13 @@ func (h *history) deleteRecords() {
 		req.TimeoutMillis = 30_000
 		req.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: h.topic,
 			Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Offset: to}}}}
-		answer := ledger.Ask[*kmsg.DeleteRecordsResponse](h.t, one.Client, req)
-		if err := kerr.ErrorForCode(answer.Topics[0].Partitions[0].ErrorCode); err != nil {
+		err := error(kerr.PolicyViolation)
+		for deadline := time.Now().Add(time.Minute); err == kerr.PolicyViolation && time.Now().Before(deadline); {
+			// Kafka answers the change of the policy before its broker has taken it on.
+			answer := ledger.Ask[*kmsg.DeleteRecordsResponse](h.t, one.Client, req)
+			err = kerr.ErrorForCode(answer.Topics[0].Partitions[0].ErrorCode)
+		}
+		if err != nil {
 			h.t.Fatalf("%s: delete records before %d of %s: %v", one.name, to, h.topic, err)
 		}
 	}

@@ -243,7 +243,7 @@ func (w *world) commitGroup(s *server) {
 	if !s.Serves(8, 9, 10) {
 		return
 	}
-	w.awaitCoordinator(s)
+	w.awaitCoordinator(s, group)
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group, req.Generation = group, -1
 	req.SetVersion(8)
@@ -273,7 +273,7 @@ func (w *world) checkGroup(s *server) {
 	if !s.Serves(8, 9, 10) || len(w.committed) == 0 {
 		return
 	}
-	w.awaitCoordinator(s)
+	w.awaitCoordinator(s, group)
 	req := kmsg.NewPtrOffsetFetchRequest()
 	rg := kmsg.NewOffsetFetchRequestGroup()
 	rg.Group = group
@@ -293,10 +293,10 @@ func (w *world) checkGroup(s *server) {
 	}
 }
 
-func (w *world) awaitCoordinator(s *server) {
+func (w *world) awaitCoordinator(s *server, group string) {
 	w.t.Helper()
 	var last error
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		req := kmsg.NewPtrFindCoordinatorRequest()
 		req.CoordinatorKeys, req.CoordinatorKey = []string{group}, group
 		answer := ledger.Ask[*kmsg.FindCoordinatorResponse](w.t, s.Client, req)
@@ -304,7 +304,7 @@ func (w *world) awaitCoordinator(s *server) {
 		if len(answer.Coordinators) > 0 {
 			last = kerr.ErrorForCode(answer.Coordinators[0].ErrorCode)
 		}
-		if last == nil && w.loaded(s) {
+		if last == nil && w.loaded(s, group) {
 			return
 		}
 	}
@@ -312,7 +312,7 @@ func (w *world) awaitCoordinator(s *server) {
 }
 
 // loaded tells whether the group's coordinator has read its log.
-func (w *world) loaded(s *server) bool {
+func (w *world) loaded(s *server, group string) bool {
 	w.t.Helper()
 	req := kmsg.NewPtrOffsetFetchRequest()
 	rg := kmsg.NewOffsetFetchRequestGroup()

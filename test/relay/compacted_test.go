@@ -169,7 +169,7 @@ func (c *compactedTopic) transact(s *server) {
 // commit commits offsets of a group, again and again, so that the segments of its topic are rolled.
 func (c *compactedTopic) commit(s *server) {
 	c.w.t.Helper()
-	c.w.awaitCoordinator(s)
+	c.w.awaitCoordinator(s, compactedGroup)
 	id := s.Metadata(c.w.t, compactedName)[compactedName].TopicID
 	for range 20 {
 		c.offset++
@@ -208,7 +208,7 @@ func (c *compactedTopic) check(s *server) {
 	if c.offset == 0 {
 		return
 	}
-	c.w.awaitCoordinator(s)
+	c.w.awaitCoordinator(s, compactedGroup)
 	req := kmsg.NewPtrOffsetFetchRequest()
 	rg := kmsg.NewOffsetFetchRequestGroup()
 	rg.Group = compactedGroup
