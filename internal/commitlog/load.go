@@ -42,12 +42,17 @@ var indexKinds = map[string]segment.Present{
 	segment.IndexSuffix: segment.HasIndex, segment.TimeSuffix: segment.HasTime, segment.TxnSuffix: segment.HasTxn,
 }
 
+// filesOfSegment is how many files a segment has at least: a log, two indexes, and mostly a snapshot.
+const filesOfSegment = 3
+
 func (l *Log) list() (*listing, error) {
 	entries, err := l.o.FS.ReadDir(l.Dir())
 	if err != nil {
 		return nil, err
 	}
-	found := &listing{present: make(map[int64]segment.Present)}
+	found := &listing{
+		present: make(map[int64]segment.Present, len(entries)/filesOfSegment), names: make([]string, 0, len(entries)),
+	}
 	for _, e := range entries {
 		if e.IsDir() {
 			continue
