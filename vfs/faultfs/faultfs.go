@@ -42,6 +42,7 @@ const (
 	WriteAt   Op = "write"
 	Truncate  Op = "truncate"
 	Sync      Op = "sync"
+	SyncAll   Op = "syncall" // Whole.Sync; OpenWhole never fails
 )
 
 // Mutates reports whether the call changes the disk.
@@ -207,6 +208,28 @@ func (f *faultFS) Chtimes(name string, mtime time.Time) error {
 		return err
 	}
 	return f.fs.Chtimes(name, mtime)
+}
+
+// OpenWhole is vfs.OpenWhole of the file system inside.
+func (f *faultFS) OpenWhole(dir string) (vfs.Whole, error) {
+	whole, err := vfs.OpenWhole(f.fs, dir)
+	if whole == nil || err != nil {
+		return nil, err
+	}
+	return &faultWhole{whole, dir, f.inj}, nil
+}
+
+type faultWhole struct {
+	vfs.Whole
+	dir string
+	inj Injector
+}
+
+func (f *faultWhole) Sync() error {
+	if err := f.inj.Inject(SyncAll, f.dir); err != nil {
+		return err
+	}
+	return f.Whole.Sync()
 }
 
 func (f *faultFS) Lock(name string) (io.Closer, error) {
