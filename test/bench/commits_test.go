@@ -5,7 +5,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"net"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -14,8 +13,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"tidemark/test/proc"
 )
 
 // Each number of producers commits for warmTime, and then for commitTime, which counts.
@@ -30,12 +27,10 @@ func BenchmarkCommits(b *testing.B) { atOnce(b, commitsPerSecond) }
 
 // atOnce reports how many commits there are per second with 1, 100 and 1 000 at once, for Kafka and Tidemark.
 func atOnce(b *testing.B, perSecond func(b *testing.B, addr string, n int) float64) {
-	for _, c := range contenders(b) {
+	for _, c := range contenders(b, nil) {
 		b.Run(c.name, func(b *testing.B) {
-			port := proc.FreePorts(b, 1)[0]
-			addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-			p := c.start(b, filepath.Join(b.TempDir(), "data"), port)
-			createTopic(b, addr)
+			p, addr := c.onFreePort(b, filepath.Join(b.TempDir(), "data"))
+			createT(b, addr, nil)
 			for _, n := range []int{1, 100, 1000} {
 				b.Run(strconv.Itoa(n), func(b *testing.B) {
 					for b.Loop() {

@@ -4,12 +4,8 @@ package bench
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"net"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -21,55 +17,13 @@ import (
 	"tidemark/test/proc"
 )
 
-// link is a connection on which one request is asked after the other.
-type link struct {
-	conn net.Conn
-	buf  []byte
-}
-
-func dial(b *testing.B, addr string) *link {
-	b.Helper()
-	conn, err := net.DialTimeout("tcp", addr, 10*time.Second)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { conn.Close() })
-	return &link{conn: conn}
-}
-
-// request asks on the connection; R is the answer's type.
-func request[R kmsg.Response](l *link, r kmsg.Request) (answer R, err error) {
-	_ = l.conn.SetDeadline(time.Now().Add(2 * time.Minute))
-	l.buf = kmsg.NewRequestFormatter().AppendRequest(l.buf[:0], r, 1)
-	if _, err := l.conn.Write(l.buf); err != nil {
-		return answer, err
-	}
-	var size [4]byte
-	if _, err := io.ReadFull(l.conn, size[:]); err != nil {
-		return answer, err
-	}
-	n := int(binary.BigEndian.Uint32(size[:]))
-	l.buf = slices.Grow(l.buf[:0], n)[:n]
-	if _, err := io.ReadFull(l.conn, l.buf); err != nil {
-		return answer, err
-	}
-	frame := l.buf[4:] // correlation id
-	answer = r.ResponseKind().(R)
-	if answer.IsFlexible() {
-		frame = frame[1:] // no tags
-	}
-	return answer, answer.ReadFrom(frame)
-}
-
 // BenchmarkRebalance is the time from the moment that all members of a classic group begin to join again until the
 // last has its assignment. Run it with -benchtime 5x.
 func BenchmarkRebalance(b *testing.B) {
-	for _, c := range contenders(b) {
+	for _, c := range contenders(b, nil) {
 		b.Run(c.name, func(b *testing.B) {
-			port := proc.FreePorts(b, 1)[0]
-			addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-			p := c.start(b, filepath.Join(b.TempDir(), "data"), port)
-			createTopic(b, addr)
+			p, addr := c.onFreePort(b, filepath.Join(b.TempDir(), "data"))
+			createT(b, addr, nil)
 			for _, n := range []int{10, 100, 1000} {
 				b.Run(strconv.Itoa(n), func(b *testing.B) { rebalances(b, addr, fmt.Sprint("g", n), n) })
 			}
@@ -80,7 +34,7 @@ func BenchmarkRebalance(b *testing.B) {
 
 // groupMember is a member of a classic group.
 type groupMember struct {
-	link  *link
+	link  *wire
 	group string
 	id    string
 	round int
@@ -133,7 +87,7 @@ func (m *groupMember) join() (*kmsg.JoinGroupResponse, error) {
 		r.SessionTimeoutMillis, r.RebalanceTimeoutMillis = 60_000, 60_000
 		metadata := fmt.Appendf([]byte("\x00\x00\x00\x00\x00\x01\x00\x01t\x00\x00\x00\x08"), "%08d", m.round)
 		r.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: metadata}}
-		answer, err := request[*kmsg.JoinGroupResponse](m.link, r)
+		answer, err := ask[*kmsg.JoinGroupResponse](m.link, r)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +111,7 @@ func (m *groupMember) sync(joined *kmsg.JoinGroupResponse) (again bool, err erro
 		r.GroupAssignment = append(r.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{MemberID: one.MemberID,
 			MemberAssignment: []byte("\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff")})
 	}
-	answer, err := request[*kmsg.SyncGroupResponse](m.link, r)
+	answer, err := ask[*kmsg.SyncGroupResponse](m.link, r)
 	switch {
 	case err != nil:
 		return false, err
@@ -175,10 +129,8 @@ func awaitCoordinator(b *testing.B, addr, group string) {
 	find := kmsg.NewPtrFindCoordinatorRequest()
 	find.SetVersion(3)
 	find.CoordinatorKey = group
-	until(b, addr, find, func(r kmsg.Response) bool { return r.(*kmsg.FindCoordinatorResponse).ErrorCode == 0 })
-	until(b, addr, fetchOffset(group), func(r kmsg.Response) bool {
-		return r.(*kmsg.OffsetFetchResponse).ErrorCode == 0
-	})
+	until(b, addr, find, func(r *kmsg.FindCoordinatorResponse) int16 { return r.ErrorCode })
+	until(b, addr, fetchOffset(group), func(r *kmsg.OffsetFetchResponse) int16 { return r.ErrorCode })
 }
 
 func fetchOffset(group string) *kmsg.OffsetFetchRequest {
@@ -205,8 +157,8 @@ func commitOffsets(group, topic string, partitions int, offset int64) *kmsg.Offs
 	return r
 }
 
-func commit(l *link, r *kmsg.OffsetCommitRequest) error {
-	answer, err := request[*kmsg.OffsetCommitResponse](l, r)
+func commit(w *wire, r *kmsg.OffsetCommitRequest) error {
+	answer, err := ask[*kmsg.OffsetCommitResponse](w, r)
 	if err == nil && answer.Topics[0].Partitions[0].ErrorCode != 0 {
 		err = fmt.Errorf("commit: error %d", answer.Topics[0].Partitions[0].ErrorCode)
 	}
@@ -221,7 +173,7 @@ func offsetsPerSecond(b *testing.B, addr string, n int) float64 {
 	var done sync.WaitGroup
 	var stopped atomic.Bool
 	var commits atomic.Int64
-	links := make([]*link, n)
+	links := make([]*wire, n)
 	for i := range links {
 		links[i] = dial(b, addr)
 		awaitCoordinator(b, addr, fmt.Sprintf("%d-%d", n, i))
@@ -255,18 +207,18 @@ const (
 // BenchmarkLoadGroups is the time from the start of the process until a group answers whose partition of
 // __consumer_offsets holds a million commits; also, of the same starts, until one answers whose partition is empty.
 func BenchmarkLoadGroups(b *testing.B) {
-	for _, c := range contenders(b) {
+	for _, c := range contenders(b, nil) {
 		b.Run(c.name, func(b *testing.B) {
 			dir := filepath.Join(b.TempDir(), "data")
 			port := proc.FreePorts(b, 1)[0]
-			addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+			addr := loopback(port)
 			p := c.start(b, dir, port)
-			createTopic(b, addr)
+			createT(b, addr, nil)
 			awaitCoordinator(b, addr, "loaded")
 			create := kmsg.NewPtrCreatePartitionsRequest()
 			create.TimeoutMillis = 30_000
 			create.Topics = []kmsg.CreatePartitionsRequestTopic{{Topic: "t", Count: loadedPartitions}}
-			until(b, addr, create, func(kmsg.Response) bool { return true })
+			until(b, addr, create, func(*kmsg.CreatePartitionsResponse) int16 { return 0 })
 			l := dial(b, addr)
 			for i := range loadedCommits / loadedPartitions {
 				err := commit(l, commitOffsets("loaded", "t", loadedPartitions, int64(i)))

@@ -3,120 +3,150 @@
 package bench
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"tidemark/record"
-	"tidemark/test/proc"
 )
 
 // curve is how one figure grows: measured at four sizes.
 type curve struct {
-	name, figure string
-	sizes        []int
-	at           func(b *testing.B, who string, size int) (float64, error)
+	name   string
+	figure string
+	unit   string
+	sizes  []int
+	load   func(size int) load
 }
 
-// BenchmarkGrowth shows what grows with what, for Kafka and Tidemark: look-ups with segments, appends with partitions,
-// a start with sealed segments, memory with partitions. It appends to the bench.md of BenchmarkSideBySide.
+// curves are those that loads give, with the same running brokers for all sizes.
+func curves() []curve {
+	const cpu = "cpuMicrosPerOperation"
+	before := map[int]int{1: 0, 100: 1, 1000: 100, 5000: 1000}
+	return []curve{
+		{"look-up by time against segments", cpu, "look-up", []int{1, 10, 100, 1000}, func(n int) load {
+			return lookUps("", segmented(n, 1, false), 4)
+		}},
+		{"look-up by time against entries of the time index of one segment", cpu, "look-up",
+			[]int{200, 2000, 20_000, 200_000}, func(n int) load {
+				return lookUps("", data{fmt.Sprint("entries-", n), 1, with(kept, "segment.bytes", "2000000000"), n, 1, 4080,
+					false}, 4)
+			}},
+		{"append of one record of 1 KiB against partitions", cpu, "record", []int{1, 10, 100, 1000}, func(n int) load {
+			d := scratch(fmt.Sprint("append-", n), int32(n))
+			return produce("", d, min(4, n), 1, 1024, record.None)
+		}},
+		{"memory against partitions, each written once or more", "residentMiB", "", []int{1, 100, 1000, 5000},
+			func(n int) load { // in one more topic, beside those of the sizes before
+				return rarely("", data{topic: fmt.Sprint("memory-", n), partitions: int32(n - before[n]), configs: kept})
+			}},
+	}
+}
+
+const sealedCurve = "clean start against sealed segments"
+
+// BenchmarkGrowth shows what grows with what, for Kafka and Tidemark: look-ups with segments and with entries, appends
+// and memory with partitions, a start with sealed segments. Two rounds at most are measured for a point.
 func BenchmarkGrowth(b *testing.B) {
-	starters := sideBySide(b)
-	underLoad := func(l func(size int) load, figure string) func(*testing.B, string, int) (float64, error) {
-		return func(b *testing.B, who string, size int) (float64, error) {
-			f, err := measureLoad(b, l(size), who, starters[who])
-			return f[figure], err
+	if *targetsFlag {
+		return
+	}
+	s, end := newSession(b)
+	defer end()
+	rounds := *roundsFlag
+	*roundsFlag = min(2, rounds)
+	defer func() { *roundsFlag = rounds }()
+	var all []group
+	for _, c := range curves() {
+		g := group{name: c.name}
+		for i, size := range c.sizes {
+			l := c.load(size)
+			l.name = fmt.Sprintf("%s: %d", c.name, size)
+			g.trials = append(g.trials, trial{load: l, full: i == 0, curve: &c, size: size})
+		}
+		if s.wants(c.name) {
+			all = append(all, g)
 		}
 	}
-	const cpu = "broker CPU µs/operation"
-	curves := []curve{
-		{"look-up by time against segments", cpu, []int{1, 10, 100, 1000}, underLoad(func(n int) load {
-			return lookUps("", 4, n, 1, 16_000)
-		}, cpu)},
-		{"look-up by time against records of a segment", cpu, []int{10, 100, 1000, 10_000}, underLoad(func(n int) load {
-			return lookUps("", 4, 1, 1, max(1, (1<<20)/n-100))
-		}, cpu)},
-		{"append of one record against partitions", cpu, []int{1, 10, 100, 1000}, underLoad(func(n int) load {
-			return produce("", int32(n), 1, 1024, record.None)
-		}, cpu)},
-		{"memory against partitions", "MiB resident", []int{1, 100, 1000, 5000}, underLoad(func(n int) load {
-			return rarely("", int32(n))
-		}, "MiB resident under load")},
-		{"clean start against sealed segments", "ms until the first acknowledged produce", []int{1, 10, 100, 1000},
-			func(b *testing.B, who string, size int) (float64, error) { return startOver(b, starters[who], size) }},
+	s.plan(all)
+	sealed := s.wants(sealedCurve)
+	if sealed {
+		s.planned += sealedTime
+		s.steps++
 	}
-	var page strings.Builder
-	page.WriteString("## Growth\n\n")
-	for _, c := range curves {
-		c.write(b, &page)
-	}
-	b.Log("\n" + page.String())
-	if *outFlag != "" {
-		if err := appendTo(filepath.Join(*outFlag, "bench.md"), page.String()); err != nil {
-			b.Fatal(err)
+	for _, g := range all {
+		if s.ctx.Err() == nil {
+			s.run(g)
 		}
 	}
+	if sealed && s.ctx.Err() == nil {
+		s.step++
+		if err := s.startsOverSegments(); err != nil && s.ctx.Err() == nil {
+			b.Errorf("%s: %v", sealedCurve, err)
+		}
+	}
+	b.Log("\n" + s.doc.markdown())
 }
 
-func (c curve) write(b *testing.B, page *strings.Builder) {
-	fmt.Fprintf(page, "### %s, %s\n\n|", c.name, c.figure)
-	for _, size := range c.sizes {
-		fmt.Fprintf(page, " | %d", size)
-	}
-	page.WriteString(" |\n|---" + strings.Repeat("|---:", len(c.sizes)) + "|\n")
-	for _, who := range contestants {
-		page.WriteString("| " + who)
-		for _, size := range c.sizes {
-			value, err := c.at(b, who, size)
-			if err != nil {
-				b.Fatalf("%s, %s at %d: %v", c.name, who, size, err)
-			}
-			fmt.Fprintf(page, " | %.4g", value)
-		}
-		page.WriteString(" |\n")
-	}
-	page.WriteString("\n")
-}
+// sealedTime is about what startsOverSegments takes.
+const sealedTime = 150 * time.Second
 
-func appendTo(name, text string) error {
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+// startsOverSegments measures starts after clean stops, over a partition with ever more sealed segments.
+func (s *session) startsOverSegments() error {
+	parent, err := workDir(false)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
+	defer os.RemoveAll(parent)
+	c := &curve{name: sealedCurve, figure: "startMillis", sizes: []int{1, 100, 1000, 10_000}}
+	for i, size := range c.sizes {
+		var both [2]figures
+		for k, who := range s.both {
+			s.say("%s: %d, %s", c.name, size, who.name)
+			dir := filepath.Join(parent, who.name)
+			if i == 0 {
+				if err := s.firstSegment(who, dir); err != nil {
+					return err
+				}
+			}
+			if both[k], err = s.startOver(who, dir, size); err != nil {
+				return fmt.Errorf("%s: %w", who.name, err)
+			}
+		}
+		s.note(trial{curve: c, size: size}, result{Rounds: []round{{both[0], both[1]}}})
+	}
+	return nil
 }
 
-// startOver is how long a start takes, in ms, over a directory with a number of sealed segments, after a clean stop.
-func startOver(b *testing.B, start func(dir string, port int) *proc.Process, segments int) (float64, error) {
-	parent, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = os.RemoveAll(parent) }()
-	port := proc.FreePorts(b, 1)[0]
-	r := &rig{dir: filepath.Join(parent, "data"), addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
-	p := start(r.dir, port)
-	l := lookUps("", 1, segments, 1000, 1000)
-	if err := l.prepare(r); err != nil {
-		p.Kill(b)
-		return 0, err
-	}
-	p.Stop(b)
-	began := time.Now()
-	p = start(r.dir, port)
-	defer p.Kill(b)
-	set, err := batch(1, 100, base, record.None)
+// firstSegment makes a topic with one record, whose next record begins a new segment.
+func (s *session) firstSegment(c contender, dir string) error {
+	p, addr := c.onFreePort(s.b, dir)
+	err := createTopic(s.ctx, addr, startTopic, 1, tinySegments)
 	if err == nil {
-		err = insist(r.addr, func(w *wire) error {
-			return errors.Join(w.send(frame(produceRequest(topic, 0, set))), w.produced())
-		})
+		err = untilProduced(s.ctx, addr, startTopic)
 	}
-	return float64(time.Since(began).Milliseconds()), err
+	p.Stop(s.b)
+	return err
 }
+
+// startOver starts over a directory that has got so many segments, twice; the second start counts, for the first puts
+// in order what it finds new.
+func (s *session) startOver(c contender, dir string, segments int) (f figures, err error) {
+	if err := writeSegments(dir, segments); err != nil {
+		return nil, err
+	}
+	for range 2 {
+		p, _, measured, err := s.startOnce(c, dir)
+		if err != nil {
+			return nil, err
+		}
+		p.Stop(s.b)
+		f = measured
+	}
+	return f, s.ctx.Err()
+}
+
+var tinySegments = with(kept, "internal.segment.bytes", strconv.Itoa(100), "segment.index.bytes", "1000")

@@ -3,37 +3,28 @@
 package bench
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// clockTick is the unit of CPU times in /proc on Linux.
-const clockTick = 10 * time.Millisecond
-
-// cpuTime is what a process has used of all cores so far.
+// cpuTime is what a process has used of all cores so far, by the kernel's clock of that process.
 func cpuTime(pid int) (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
+	const ofAllThreads = 2
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|ofAllThreads), &t); err != nil {
+		return 0, fmt.Errorf("CPU clock of process %d: %w", pid, err)
 	}
-	// The name, in parentheses, may hold blanks; utime and stime are the 14th and 15th field.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	var ticks int64
-	for _, text := range fields[11:13] {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * clockTick, nil
+	return time.Duration(t.Nano()), nil
 }
 
 // statusKiB is a line of /proc/PID/status: VmRSS, or VmHWM for the most so far.
@@ -50,24 +41,55 @@ func statusKiB(pid int, key string) (int64, error) {
 	return 0, fmt.Errorf("no %s in /proc/%d/status", key, pid)
 }
 
-// pin binds all threads of a process to one core.
-func pin(pid, core int) error {
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return err
-	}
-	var set unix.CPUSet
-	set.Set(core)
-	for _, e := range threads {
-		id, err := strconv.Atoi(e.Name())
+// bind lets all threads of a process run on some cores only. Threads that they start later are bound likewise.
+func bind(pid int, cores unix.CPUSet) error {
+	bound := map[string]bool{}
+	for again := true; again; {
+		again = false
+		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		if err != nil {
 			return err
 		}
-		if err := unix.SchedSetaffinity(id, &set); err != nil {
-			return err
+		for _, e := range threads {
+			id, err := strconv.Atoi(e.Name())
+			if err != nil || bound[e.Name()] {
+				continue
+			}
+			if err := unix.SchedSetaffinity(id, &cores); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("bind process %d: %w", pid, err)
+			}
+			bound[e.Name()], again = true, true
 		}
 	}
 	return nil
+}
+
+// apart binds processes to one core, and this one, the client, to the others. The function it returns undoes it.
+func apart(core int, pids ...int) (undo func() error, err error) {
+	var all, one, others unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return nil, err
+	}
+	one.Set(core)
+	others = all
+	if others.Clear(core); others.Count() == 0 {
+		others = all
+	}
+	undo = func() error {
+		err := bind(os.Getpid(), all)
+		for _, pid := range pids {
+			err = errors.Join(err, bind(pid, all))
+		}
+		return err
+	}
+	err = bind(os.Getpid(), others)
+	for _, pid := range pids {
+		err = errors.Join(err, bind(pid, one))
+	}
+	if err != nil {
+		return nil, errors.Join(err, undo())
+	}
+	return undo, nil
 }
 
 // dropFromCache takes a file's pages out of the page cache.
@@ -83,42 +105,124 @@ func dropFromCache(name string) error {
 	return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 }
 
-// quantile of sorted latencies, in ms.
-func quantile(sorted []time.Duration, q float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	i := min(int(q*float64(len(sorted))), len(sorted)-1)
-	return float64(sorted[i].Microseconds()) / 1000
+// meter counts what a load does to a broker, from begin for a time; then it ends the load.
+type meter struct {
+	ops, bytes atomic.Int64
+	mu         sync.Mutex
+	latencies  []time.Duration
+
+	pid    int
+	length time.Duration
+	end    context.CancelFunc
+	once   sync.Once
+	over   chan struct{}
+	out    outcome
+	err    error
 }
 
 // outcome is what a load did in a time.
 type outcome struct {
 	ops, bytes int64
-	latencies  []time.Duration
 	wall, cpu  time.Duration
+	residentKB int64 // the largest of some samples
 }
 
-// figures are the numbers of one measurement, by name. Names end with their unit.
+// measure runs a load for a time and counts what it does.
+func measure(ctx context.Context, r *rig, l load, length time.Duration) (figures, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := &meter{pid: r.process.PID(), length: length, end: cancel, over: make(chan struct{})}
+	err := l.run(ctx, r, m)
+	cancel()
+	begun := true
+	m.once.Do(func() { begun = false })
+	if begun {
+		<-m.over
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !begun:
+		return nil, errors.New("nothing was done")
+	case m.err != nil:
+		return nil, m.err
+	}
+	return m.figures(), nil
+}
+
+// begin starts the count; the load calls it when its connections stand.
+func (m *meter) begin(ctx context.Context) {
+	m.once.Do(func() { go m.count(ctx) })
+}
+
+func (m *meter) count(ctx context.Context) {
+	defer close(m.over)
+	defer m.end()
+	start, before, err := time.Now(), time.Duration(0), error(nil)
+	if before, err = cpuTime(m.pid); err != nil {
+		m.err = err
+		return
+	}
+	ops, bytes := m.ops.Load(), m.bytes.Load()
+	sample := time.NewTicker(100 * time.Millisecond)
+	defer sample.Stop()
+	for done := false; !done; {
+		select {
+		case <-ctx.Done():
+			done = true
+		case <-time.After(time.Until(start.Add(m.length))):
+			done = true
+		case <-sample.C:
+		}
+		resident, err := statusKiB(m.pid, "VmRSS")
+		if m.out.residentKB = max(m.out.residentKB, resident); err != nil {
+			m.err = err
+			return
+		}
+	}
+	after, err := cpuTime(m.pid)
+	m.err = err
+	m.out.wall, m.out.cpu = time.Since(start), after-before
+	m.out.ops, m.out.bytes = m.ops.Load()-ops, m.bytes.Load()-bytes
+}
+
+func (m *meter) did(ops, bytes int) {
+	m.ops.Add(int64(ops))
+	m.bytes.Add(int64(bytes))
+}
+
+func (m *meter) took(latencies []time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.latencies = append(m.latencies, latencies...)
+}
+
+// figures are the numbers of one measurement. Their names, which bench.json has too, end with their unit.
 type figures map[string]float64
 
-func (o outcome) figures() figures {
-	f := figures{}
+func (m *meter) figures() figures {
+	o := m.out
+	f := figures{"residentMiB": float64(o.residentKB) / 1024, "coresUsed": o.cpu.Seconds() / o.wall.Seconds()}
 	if o.ops > 0 {
-		f["operations/s"] = float64(o.ops) / o.wall.Seconds()
-		f["broker CPU µs/operation"] = float64(o.cpu.Microseconds()) / float64(o.ops)
-	} else {
-		f["broker CPU ms/s"] = float64(o.cpu.Milliseconds()) / o.wall.Seconds()
+		f["operationsPerSecond"] = float64(o.ops) / o.wall.Seconds()
+		f["cpuMicrosPerOperation"] = float64(o.cpu.Nanoseconds()) / 1000 / float64(o.ops)
 	}
 	if o.bytes > 0 {
 		gb := float64(o.bytes) / 1e9
-		f["MB/s"] = gb * 1000 / o.wall.Seconds()
-		f["broker CPU s/GB"] = o.cpu.Seconds() / gb
+		f["megabytesPerSecond"] = gb * 1000 / o.wall.Seconds()
+		f["cpuSecondsPerGB"] = o.cpu.Seconds() / gb
 	}
-	if len(o.latencies) > 0 {
-		slices.Sort(o.latencies)
-		f["p50 ms"], f["p99 ms"], f["p99.9 ms"] = quantile(o.latencies, .5), quantile(o.latencies, .99),
-			quantile(o.latencies, .999)
+	if n := len(m.latencies); n > 0 {
+		slices.Sort(m.latencies)
+		f["samples"] = float64(n)
+		f["p50Millis"], f["p99Millis"], f["p999Millis"] = quantile(m.latencies, .5), quantile(m.latencies, .99),
+			quantile(m.latencies, .999)
 	}
 	return f
+}
+
+// quantile of sorted latencies, in ms.
+func quantile(sorted []time.Duration, q float64) float64 {
+	i := min(int(q*float64(len(sorted))), len(sorted)-1)
+	return float64(sorted[i].Nanoseconds()) / 1e6
 }

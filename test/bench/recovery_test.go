@@ -5,18 +5,16 @@ package bench
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/record"
 	"tidemark/test/proc"
@@ -28,28 +26,32 @@ var (
 	unflushedMiB   = flag.Int("unflushed", 1500, "MiB that BenchmarkRecovery has recovered")
 )
 
-// createWith creates topic t with configs.
-func createWith(b *testing.B, addr string, configs map[string]string) {
+// createT creates topic t with one partition and configs, and appends a record.
+func createT(b *testing.B, addr string, configs map[string]string) {
 	b.Helper()
-	r := kmsg.NewPtrCreateTopicsRequest()
-	r.Version, r.TimeoutMillis = 7, 30_000
-	t := kmsg.NewCreateTopicsRequestTopic()
-	t.Topic, t.NumPartitions, t.ReplicationFactor = "t", 1, 1
-	for key, value := range configs {
-		t.Configs = append(t.Configs, kmsg.CreateTopicsRequestTopicConfig{Name: key, Value: &value})
+	err := createTopic(b.Context(), addr, startTopic, 1, configs)
+	if err == nil {
+		err = untilProduced(b.Context(), addr, startTopic)
 	}
-	r.Topics = append(r.Topics, t)
-	until(b, addr, r, func(resp kmsg.Response) bool {
-		code := resp.(*kmsg.CreateTopicsResponse).Topics[0].ErrorCode
-		return code == 0 || code == 36
-	})
-	untilProduced(b, addr)
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// startT starts a contender and waits until topic t takes a record.
+func startT(b *testing.B, c contender, dir string, port int) *proc.Process {
+	b.Helper()
+	p := c.start(b, dir, port)
+	if err := untilProduced(b.Context(), loopback(port), startTopic); err != nil {
+		b.Fatal(err)
+	}
+	return p
 }
 
 // BenchmarkStartSealed starts over a partition with so many sealed segments, after a clean stop: the time until the
 // first acknowledged record, and then resident memory, descriptors and memory maps.
 func BenchmarkStartSealed(b *testing.B) {
-	both := contenders(b)
+	both := contenders(b, nil)
 	for text := range strings.SplitSeq(*sealedSegments, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -57,10 +59,8 @@ func BenchmarkStartSealed(b *testing.B) {
 		}
 		dir := filepath.Join(b.TempDir(), "data")
 		port := proc.FreePorts(b, 1)[0]
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		p := both[1].start(b, dir, port)
-		createWith(b, addr, map[string]string{"internal.segment.bytes": "100", "segment.index.bytes": "1000",
-			"retention.ms": "-1"})
+		createT(b, loopback(port), tinySegments)
 		p.Stop(b)
 		if err := writeSegments(dir, n); err != nil {
 			b.Fatal(err)
@@ -70,12 +70,10 @@ func BenchmarkStartSealed(b *testing.B) {
 				continue
 			}
 			b.Run(fmt.Sprintf("%s/%d", who.name, n), func(b *testing.B) {
-				p := who.start(b, dir, port) // one more, that is not measured: what another one left is put in order
-				untilProduced(b, addr)
+				p := startT(b, who, dir, port) // one more, that is not measured: what another one left is put in order
 				p.Stop(b)
 				for b.Loop() {
-					p = who.start(b, dir, port)
-					untilProduced(b, addr)
+					p = startT(b, who, dir, port)
 					b.StopTimer()
 					reportProcess(b, p.PID())
 					p.Stop(b)
@@ -87,35 +85,53 @@ func BenchmarkStartSealed(b *testing.B) {
 	}
 }
 
-// writeSegments makes segments of one record each, behind the one record that topic t has in a directory that was
-// closed in good order.
+// writeSegments makes segments of one record each, behind those of tinySegments that topic t has in a directory that was
+// closed in good order, until there are n.
 func writeSegments(dir string, n int) error {
-	o := record.DefaultBuilderOptions()
-	o.LeaderEpoch = 0
-	for offset := int64(1); offset <= int64(n); offset++ {
-		o.BaseOffset = offset
-		batch := record.NewBuilder(o)
-		now := time.Now().UnixMilli()
-		if err := batch.Append(now, []byte("key"), []byte("value"), nil); err != nil {
+	logs, err := filepath.Glob(filepath.Join(dir, startTopic+"-0", "*.log"))
+	if err != nil || len(logs) == 0 {
+		return fmt.Errorf("no segment in %s: %w", dir, err)
+	}
+	last, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(slices.Max(logs)), ".log"), 10, 64)
+	if err != nil {
+		return err
+	}
+	offset, now := last+1, time.Now().UnixMilli()
+	for there := len(logs); there < n; there++ {
+		if err := writeSegment(filepath.Join(dir, startTopic+"-0", fmt.Sprintf("%020d", offset)), offset, now); err != nil {
 			return err
 		}
-		for suffix, data := range map[string][]byte{".log": batch.Bytes(), ".index": nil,
-			".timeindex": binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, uint64(now)), 0),
-			".snapshot":  {0, 1, 0x48, 0x67, 0x4b, 0xc7, 0, 0, 0, 0}} {
-			name := filepath.Join(dir, "t-0", fmt.Sprintf("%020d%s", offset, suffix))
-			if err := os.WriteFile(name, data, 0o600); err != nil {
-				return err
-			}
-		}
+		offset++
 	}
-	points := fmt.Sprintf("0\n1\nt 0 %d\n", n+1)
+	points := fmt.Sprintf("0\n1\n%s 0 %d\n", startTopic, offset)
 	return os.WriteFile(filepath.Join(dir, "recovery-point-offset-checkpoint"), []byte(points), 0o600)
+}
+
+// writeSegment writes the files of a segment of one record.
+func writeSegment(path string, offset, at int64) error {
+	o := record.DefaultBuilderOptions()
+	o.LeaderEpoch, o.BaseOffset = 0, offset
+	batch := record.NewBuilder(o)
+	if err := batch.Append(at, []byte("key"), []byte("value"), nil); err != nil {
+		return err
+	}
+	var failed error
+	for suffix, data := range map[string][]byte{".log": batch.Bytes(), ".index": nil,
+		".timeindex": binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, uint64(at)), 0),
+		".snapshot":  {0, 1, 0x48, 0x67, 0x4b, 0xc7, 0, 0, 0, 0}} {
+		failed = errors.Join(failed, os.WriteFile(path+suffix, data, 0o600))
+	}
+	return failed
 }
 
 // reportProcess reports memory, descriptors and maps of a process.
 func reportProcess(b *testing.B, pid int) {
 	b.Helper()
-	b.ReportMetric(float64(residentKiB(b, pid))/1024, "MiB-resident")
+	resident, err := statusKiB(pid, "VmRSS")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(resident)/1024, "MiB-resident")
 	descriptors, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {
 		b.Fatal(err)
@@ -131,15 +147,14 @@ func reportProcess(b *testing.B, pid int) {
 // BenchmarkRecovery starts over a log of which nothing was flushed, after SIGKILL: the time until the first
 // acknowledged record. The figure beside it is what reading the log and its checksums cost, in one go.
 func BenchmarkRecovery(b *testing.B) {
-	both := contenders(b)
+	both := contenders(b, nil)
 	dir := filepath.Join(b.TempDir(), "data")
 	port := proc.FreePorts(b, 1)[0]
-	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	p := both[1].start(b, dir, port)
-	createWith(b, addr, map[string]string{"retention.ms": "-1", "max.message.bytes": "2000000"})
-	c := dialServer(b, addr)
-	for range *unflushedMiB {
-		c.megabyte(b)
+	createT(b, loopback(port), with(kept, "max.message.bytes", "2000000"))
+	d := data{topic: startTopic, batches: *unflushedMiB, records: 1024, valueBytes: 1000}
+	if err := d.fill(b.Context(), loopback(port)); err != nil {
+		b.Fatal(err)
 	}
 	p.Kill(b)
 	for _, who := range []contender{both[1], both[0]} {
@@ -149,8 +164,7 @@ func BenchmarkRecovery(b *testing.B) {
 				forgetRecoveryPoints(b, dir)
 				read := readChecksums(b, filepath.Join(dir, "t-0"))
 				b.StartTimer()
-				p := who.start(b, dir, port)
-				untilProduced(b, addr)
+				p := startT(b, who, dir, port)
 				b.StopTimer()
 				p.Kill(b)
 				b.ReportMetric(read.Seconds(), "s/checksums-alone")
@@ -158,35 +172,6 @@ func BenchmarkRecovery(b *testing.B) {
 			}
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/recovery")
 		})
-	}
-}
-
-// megabyte appends one batch of 1 KiB records.
-func (c *serverConn) megabyte(b *testing.B) {
-	b.Helper()
-	o := record.DefaultBuilderOptions()
-	o.LeaderEpoch = -1
-	batch := record.NewBuilder(o)
-	value := make([]byte, 1000)
-	for i := range value {
-		value[i] = byte(rand.Uint32())
-	}
-	for range 1024 {
-		if err := batch.Append(time.Now().UnixMilli(), nil, value, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-	r := kmsg.NewPtrProduceRequest()
-	r.Version, r.Acks, r.TimeoutMillis = 9, 1, 30_000
-	t := kmsg.NewProduceRequestTopic()
-	t.Topic = "t"
-	p := kmsg.NewProduceRequestTopicPartition()
-	p.Records = batch.Bytes()
-	t.Partitions = append(t.Partitions, p)
-	r.Topics = append(r.Topics, t)
-	resp, _, err := c.ask(r)
-	if err != nil || resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode != 0 {
-		b.Fatalf("append: %v %+v", err, resp)
 	}
 }
 

@@ -4,232 +4,309 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
-	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
-	"strconv"
-	"strings"
+	"syscall"
 	"testing"
 	"time"
 
-	"tidemark/record"
-	"tidemark/test/oracle"
-	"tidemark/test/proc"
+	"golang.org/x/sys/unix"
 )
 
 var (
-	casesFlag = flag.String("cases", ".", "regular `expression` of the cases of BenchmarkSideBySide that run")
-	warmFlag  = flag.Duration("warm", time.Minute, "how long Kafka has the load before counting")
-	ownFlag   = flag.Duration("own-warm", 5*time.Second, "how long Tidemark has it")
-	timeFlag  = flag.Duration("time", 10*time.Second, "how long is counted")
-	rounds    = flag.Int("rounds", 2, "how often both are measured, in turn")
-	pinFlag   = flag.Int("pin", -1, "`core` that the brokers are bound to; -1: none")
-	outFlag   = flag.String("out", "", "`directory` of bench.md and bench.json; none: the output only")
+	casesFlag   = flag.String("cases", "", "regular `expression` of the cases and curves that run; none: all")
+	targetsFlag = flag.Bool("targets", false, "only the cases of the table of targets run")
+	warmFlag    = flag.Duration("warm", time.Minute, "how long Kafka has a load before counting")
+	rewarmFlag  = flag.Duration("rewarm", 15*time.Second, "how long, when it had another load of the same kind before")
+	ownFlag     = flag.Duration("own", 3*time.Second, "how long Tidemark has it")
+	timeFlag    = flag.Duration("time", 5*time.Second, "how long is counted")
+	roundsFlag  = flag.Int("rounds", 3, "how often both are measured, in turn")
+	pinFlag     = flag.Int("pin", -1, "`core` that the brokers are bound to in every case; -1: none, but core 0 where a case asks for one")
+	dirFlag     = flag.String("dir", "", "`directory` for the brokers' data; none: the one for temporary files")
+	outFlag     = flag.String("out", "", "`directory` of bench.md and bench.json; none: the output only")
+	addFlag     = flag.Bool("add", false, "what bench.json has of other cases stays")
 )
 
-// sideBySide are the two that are measured, with settings that keep files of scratch topics few.
-func sideBySide(b *testing.B) map[string]func(dir string, port int) *proc.Process {
-	k := oracle.Get(b, oracle.Version)
-	tidemark := proc.Tidemark(b)
-	return map[string]func(dir string, port int) *proc.Process{
-		"Kafka": func(dir string, port int) *proc.Process {
-			return k.Plain(b, dir, port, map[string]string{"log.retention.check.interval.ms": "1000",
-				"log.initial.task.delay.ms": "1000"})
-		},
-		"Tidemark": func(dir string, port int) *proc.Process {
-			return proc.Start(b, "tidemark", tidemark, "serve", "--data", dir, "--listen",
-				net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), "--log-level", "warn",
-				"--set", "tidemark.admin.listener=", "--set", "log.retention.check.interval.ms=1000",
-				"--set", "log.initial.task.delay.ms=1000")
-		},
-	}
+// session is one run.
+type session struct {
+	b       *testing.B
+	ctx     context.Context // ends with an interrupt
+	both    []contender
+	doc     *document
+	steps   int           // cases and curve points that run
+	step    int           // the one that runs now
+	planned time.Duration // what all take, without preparations
+	done    time.Duration // of planned, what is over
+	began   time.Time
 }
 
-// contestants in the order of their turns.
-var contestants = []string{"Kafka", "Tidemark"}
-
-// cases are all loads, in the order of doc/bench.md.
-func cases() []load {
-	var out []load
-	for _, codec := range []record.Codec{record.None, record.LZ4, record.Zstd} {
-		for _, partitions := range []int32{1, 64} {
-			where := fmt.Sprintf("%s, %d partitions", codec, partitions)
-			out = append(out,
-				produce("produce 1 KiB in batches of 1 MiB, "+where, partitions, 1000, 1024, codec),
-				produce("produce 100 B in batches of 1 MiB, "+where, partitions, 9000, 100, codec),
-				produce("produce 1 KiB in batches of 16 KiB, "+where, partitions, 15, 1024, codec),
-				produce("produce 1 KiB in batches of 1 record, "+where, partitions, 1, 1024, codec))
-		}
-	}
-	out = append(out, consume("consume from the page cache", false, 1000),
-		consume("consume from a cold cache", true, 1000),
-		endToEnd("end to end, 2 000 records/s", 2000), endToEnd("end to end, 20 000 records/s", 20_000))
-	for _, segments := range []int{1, 100, 1000} {
-		for _, connections := range []int{1, 4, 64} {
-			where := fmt.Sprintf("%d segments, %d connections", segments, connections)
-			out = append(out, lookUps("look-up by time, batches of 1 MiB, "+where, connections, segments, 1000, 1000),
-				lookUps("look-up by time, batches of 1 record, "+where, connections, segments, 1, 16_000))
-		}
-	}
-	return append(out, randomFetches("fetch of one record at a random offset"),
-		waiting("1 000 waiting consumers", 1000, false), waiting("1 000 slowly polling consumers", 1000, true),
-		rarely("5 000 partitions, each written rarely", 5000))
-}
-
-// results are the figures of every round, by case and contestant.
-type results map[string]map[string][]figures
-
-// BenchmarkSideBySide measures Kafka and Tidemark in turn: throughput, CPU time of the broker, latencies, memory.
+// BenchmarkSideBySide measures Kafka and Tidemark in turn, both running: throughput, CPU time of the broker, latencies,
+// memory, and starts.
 //
 //	make bench-kafka
-//	make bench-kafka BENCHFLAGS="-cases 'look-up' -warm 20s"
+//	make bench-kafka BENCHFLAGS=-targets
+//	make bench-kafka BENCHFLAGS="-cases look-up -warm 20s"
 func BenchmarkSideBySide(b *testing.B) {
-	wanted, err := regexp.Compile(*casesFlag)
-	if err != nil {
+	s, end := newSession(b)
+	defer end()
+	all := selected(groups(), s.wants)
+	starts := slices.DeleteFunc([]string{startClean, startKilled}, func(name string) bool { return !s.wants(name) })
+	s.plan(all)
+	s.planned += s.startTime(len(starts))
+	s.steps += min(1, len(starts))
+	for _, g := range all {
+		if s.ctx.Err() == nil {
+			s.run(g)
+		}
+	}
+	if len(starts) > 0 && s.ctx.Err() == nil {
+		s.starts(starts)
+	}
+	b.Log("\n" + s.doc.markdown())
+}
+
+// newSession begins a run, which an interrupt ends after the measurement that it meets.
+func newSession(b *testing.B) (s *session, end func()) {
+	ctx, stop := signal.NotifyContext(b.Context(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt kills
+	s = &session{b: b, ctx: ctx, both: contenders(b, quickRetention), began: time.Now()}
+	var err error
+	if s.doc, err = openDocument(b); err != nil {
 		b.Fatal(err)
 	}
-	all := results{}
-	order := []string{}
-	starters := sideBySide(b)
-	for _, l := range cases() {
-		if !wanted.MatchString(l.name) {
-			continue
+	return s, func() {
+		if ctx.Err() != nil && b.Context().Err() == nil {
+			b.Error("interrupted; what was measured before is written")
 		}
-		order = append(order, l.name)
-		all[l.name] = map[string][]figures{}
-		for range *rounds {
-			for _, who := range contestants {
-				f, err := measureLoad(b, l, who, starters[who])
-				if err != nil {
-					b.Fatalf("%s, %s: %v", l.name, who, err)
-				}
-				all[l.name][who] = append(all[l.name][who], f)
-			}
-		}
-		b.Log("\n" + all.table(l.name))
-		all.write(b, order)
+		stop()
 	}
 }
 
-// measureLoad runs one load against one contestant, over a new directory.
-func measureLoad(b *testing.B, l load, who string, start func(dir string, port int) *proc.Process) (figures, error) {
-	parent, err := os.MkdirTemp("", "bench")
+// wants says whether a case or curve was selected.
+func (s *session) wants(name string) bool {
+	expression, err := regexp.Compile(*casesFlag)
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	return expression.MatchString(name) && (!*targetsFlag || isTarget(name))
+}
+
+// selected are the groups with the trials that are wanted; the first of each has the full time to warm up.
+func selected(all []group, wants func(string) bool) (out []group) {
+	for _, g := range all {
+		g.trials = slices.DeleteFunc(g.trials, func(t trial) bool { return !wants(t.name) })
+		if len(g.trials) > 0 {
+			g.trials[0].full = true
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// plan adds up what groups take.
+func (s *session) plan(all []group) {
+	for _, g := range all {
+		s.planned += startsOfPair
+		for _, t := range g.trials {
+			s.planned += t.takes()
+			s.steps++
+		}
+	}
+}
+
+// startsOfPair is about what the starts of both brokers and the first data of a group take.
+const startsOfPair = 15 * time.Second
+
+func (t trial) warm() time.Duration {
+	if t.full {
+		return *warmFlag
+	}
+	return min(*warmFlag, *rewarmFlag)
+}
+
+func (t trial) takes() time.Duration {
+	turns := time.Duration(2 * *roundsFlag)
+	return t.warm() + *ownFlag + turns*(*timeFlag)
+}
+
+// say prints a line of progress.
+func (s *session) say(format string, args ...any) {
+	now := time.Now()
+	scale := 1.0
+	if s.done > 0 {
+		scale = max(1, now.Sub(s.began).Seconds()/s.done.Seconds())
+	}
+	left := time.Duration(float64(s.planned-s.done) * scale).Round(time.Minute)
+	fmt.Fprintf(os.Stderr, "%s  %d of %d, about %d min left: %s\n", now.Format(time.TimeOnly), s.step, s.steps,
+		int(left.Minutes()), fmt.Sprintf(format, args...))
+}
+
+// pair are both brokers, running, each over a directory of its own.
+type pair struct {
+	parent string
+	rigs   []*rig
+}
+
+// startPair starts both brokers; the end of the session's benchmark ends them at the latest.
+func (s *session) startPair(disk bool) (*pair, error) {
+	parent, err := workDir(disk)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(parent) }()
-	port := proc.FreePorts(b, 1)[0]
-	r := &rig{dir: filepath.Join(parent, "data"), addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
-	r.process = start(r.dir, port)
-	defer r.process.Kill(b)
-	if err := l.prepare(r); err != nil {
-		return nil, err
+	p := &pair{parent: parent}
+	for _, c := range s.both {
+		r := &rig{name: c.name, dir: filepath.Join(parent, c.name), has: map[string]bool{}}
+		r.process, r.addr = c.onFreePort(s.b, r.dir)
+		p.rigs = append(p.rigs, r)
 	}
-	idle, err := statusKiB(r.process.PID(), "VmRSS")
-	if err == nil && *pinFlag >= 0 {
-		err = pin(r.process.PID(), *pinFlag)
+	return p, nil
+}
+
+func (p *pair) close(b *testing.B) {
+	for _, r := range p.rigs {
+		r.process.Kill(b)
 	}
+	if err := os.RemoveAll(p.parent); err != nil {
+		b.Error(err)
+	}
+}
+
+var errNoDisk = errors.New("not measured: the file system for the data has no disk below it")
+
+// workDir is a new directory for the brokers' data.
+func workDir(disk bool) (string, error) {
+	dir := *dirFlag
+	if disk && inMemory(dir) {
+		dir = ""
+	}
+	if disk && inMemory(dir) {
+		return "", errNoDisk
+	}
+	return os.MkdirTemp(dir, "bench")
+}
+
+func inMemory(dir string) bool {
+	var fs unix.Statfs_t
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	return unix.Statfs(dir, &fs) == nil && fs.Type == unix.TMPFS_MAGIC
+}
+
+// run measures the cases of a group; a failure ends the group and not the session.
+func (s *session) run(g group) {
+	s.step++
+	s.say("%s: both brokers start", g.name)
+	s.step--
+	p, err := s.startPair(g.disk)
 	if err != nil {
-		return nil, err
-	}
-	warm := *warmFlag
-	if who == "Tidemark" {
-		warm = *ownFlag
-	}
-	if _, err := r.under(b.Context(), l, warm); err != nil {
-		return nil, err
-	}
-	o, err := r.under(b.Context(), l, *timeFlag)
-	if err != nil {
-		return nil, err
-	}
-	resident, err := statusKiB(r.process.PID(), "VmRSS")
-	f := o.figures()
-	f["MiB resident before"], f["MiB resident under load"] = float64(idle)/1024, float64(resident)/1024
-	return f, err
-}
-
-// under runs a load for a time.
-func (r *rig) under(ctx context.Context, l load, d time.Duration) (o outcome, err error) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	t := &tally{}
-	before, err := cpuTime(r.process.PID())
-	start := time.Now()
-	if err == nil {
-		err = l.run(ctx, r, t)
-	}
-	wall := time.Since(start)
-	after, cpuErr := cpuTime(r.process.PID())
-	return outcome{ops: t.ops.Load(), bytes: t.bytes.Load(), latencies: t.latencies, wall: wall, cpu: after - before},
-		errors.Join(err, cpuErr)
-}
-
-// table is one case as a table of Markdown.
-func (r results) table(name string) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "### %s\n\n", name)
-	out.WriteString("| | Kafka | Tidemark | Tidemark ÷ Kafka | from–to |\n|---|---:|---:|---:|---:|\n")
-	kafka, tidemark := r[name]["Kafka"], r[name]["Tidemark"]
-	for _, key := range slices.Sorted(maps.Keys(tidemark[0])) {
-		a, b := mean(kafka, key), mean(tidemark, key)
-		low, high := 0.0, 0.0
-		for i := range tidemark {
-			ratio := tidemark[i][key] / kafka[i][key]
-			if i == 0 || ratio < low {
-				low = ratio
-			}
-			high = max(high, ratio)
-		}
-		fmt.Fprintf(&out, "| %s | %.4g | %.4g | **%.3g** | %.3g–%.3g |\n", key, a, b, b/a, low, high)
-	}
-	return out.String()
-}
-
-func mean(rounds []figures, key string) float64 {
-	sum := 0.0
-	for _, f := range rounds {
-		sum += f[key]
-	}
-	return sum / float64(len(rounds))
-}
-
-// write writes what is there so far.
-func (r results) write(b *testing.B, order []string) {
-	if *outFlag == "" {
+		s.skip(g, g.trials, err)
 		return
 	}
-	var page strings.Builder
-	fmt.Fprintf(&page, benchHead, oracle.Version, time.Now().UTC().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH,
-		runtime.NumCPU(), *warmFlag, *ownFlag, *timeFlag, *rounds)
-	for _, name := range order {
-		page.WriteString(r.table(name) + "\n")
-	}
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(*outFlag, "bench.json"), append(data, '\n'), 0o600)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(*outFlag, "bench.md"), []byte(page.String()), 0o600)
-	}
-	if err != nil {
-		b.Fatal(err)
+	defer p.close(s.b)
+	s.done += startsOfPair
+	for i, t := range g.trials {
+		s.step++
+		result, err := s.trial(p, t)
+		s.done += t.takes()
+		if err != nil {
+			s.skip(g, g.trials[i:], err)
+			return
+		}
+		result.Group = g.name
+		s.note(t, result)
 	}
 }
 
-const benchHead = `# Kafka and Tidemark side by side
+// skip notes why cases have no figures.
+func (s *session) skip(g group, trials []trial, err error) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	for _, t := range trials[1:] {
+		s.step++
+		s.done += t.takes()
+	}
+	if !errors.Is(err, errNoDisk) {
+		s.b.Errorf("%s: %v", trials[0].name, err)
+	}
+	s.say("%s: %v", trials[0].name, err)
+	for _, t := range trials {
+		s.note(t, result{Name: t.name, Group: g.name, Failure: err.Error()})
+	}
+}
 
-Written by ` + "`make bench-kafka`" + `: Kafka %s and Tidemark in turn, with one client, on one machine, with the same
-settings. Run on %s, %s/%s, %d cores that client and broker share. Kafka had each load for %s before
-counting, Tidemark for %s; counted were %s, %d rounds. Numbers are means of the rounds;
-*from–to* is the spread of the ratio. CPU is what the broker's process used; latencies are the client's.
+// note keeps what a trial was found to be.
+func (s *session) note(t trial, r result) {
+	var err error
+	if t.curve != nil {
+		err = s.doc.addPoint(t.curve, point{Size: t.size, Rounds: r.Rounds, Failure: r.Failure})
+	} else {
+		err = s.doc.addCase(r)
+	}
+	if err != nil {
+		s.b.Fatal(err)
+	}
+}
 
-`
+// trial measures one case: each broker gets its data and its time to warm up, and then they are measured in turn, the
+// other one idle meanwhile.
+func (s *session) trial(p *pair, t trial) (out result, err error) {
+	out = result{Name: t.name, Unit: t.unit, Target: isTarget(t.name), Date: time.Now().UTC().Format(time.RFC3339),
+		KafkaWarmSeconds: t.warm().Seconds(), TidemarkWarmSeconds: ownFlag.Seconds(), Seconds: timeFlag.Seconds()}
+	for _, r := range p.rigs {
+		s.say("%s: prepare %s", t.name, r.name)
+		if err := r.prepare(s.ctx, t.data); err != nil {
+			return out, fmt.Errorf("prepare %s: %w", r.name, err)
+		}
+	}
+	core := *pinFlag
+	if t.pinned {
+		core = max(0, core)
+	}
+	if core >= 0 {
+		undo, err := apart(core, p.rigs[0].process.PID(), p.rigs[1].process.PID())
+		if err != nil {
+			return out, err
+		}
+		defer func() { err = errors.Join(err, undo()) }()
+		out.Core = &core
+	}
+	for i, d := range []time.Duration{t.warm(), *ownFlag} {
+		s.say("%s: warm %s up for %v", t.name, p.rigs[i].name, d)
+		if _, err := measure(s.ctx, p.rigs[i], t.load, d); err != nil {
+			return out, fmt.Errorf("warm %s up: %w", p.rigs[i].name, err)
+		}
+	}
+	if out.Rounds, err = s.rounds(p, t.load); err != nil || !t.data.temporary {
+		return out, err
+	}
+	for _, r := range p.rigs {
+		err = errors.Join(err, deleteTopic(s.ctx, r.addr, t.data.topic))
+	}
+	return out, err
+}
+
+// rounds measures both in turn.
+func (s *session) rounds(p *pair, l load) (out []round, err error) {
+	for i := range *roundsFlag {
+		var both [2]figures
+		for k, r := range p.rigs {
+			s.say("%s: round %d of %d, %s", l.name, i+1, *roundsFlag, r.name)
+			if both[k], err = measure(s.ctx, r, l, *timeFlag); err == nil {
+				err = s.ctx.Err() // a round that was cut short does not count
+			}
+			if err != nil {
+				return out, fmt.Errorf("%s, round %d: %w", r.name, i+1, err)
+			}
+		}
+		out = append(out, round{both[0], both[1]})
+	}
+	return out, nil
+}

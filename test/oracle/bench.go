@@ -15,6 +15,9 @@ import (
 var plainJVM = []string{"-Xmx1g", "-Xms1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
 	"-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true"}
 
+// PlainJVM are the Java settings that Plain starts a server with.
+func PlainJVM() []string { return plainJVM }
+
 // Plain starts a server over dir on a port and returns at once, with the Java settings of Kafka's own scripts: for
 // measurements. (Start's settings are for short tests.) A directory that has no meta.properties is formatted first.
 func (k *Kafka) Plain(t testing.TB, dir string, port int, settings map[string]string) *proc.Process {
