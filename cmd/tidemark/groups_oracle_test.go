@@ -4,10 +4,13 @@ package main
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/test/oracle"
@@ -37,18 +40,15 @@ func TestConsumerGroupsAgainstKafka(t *testing.T) {
 	startMember(t, node.Addr, "live", classic, kgo.Balancers(kgo.RangeBalancer()), kgo.ClientID("second"))
 	startMember(t, node.Addr, "static", classic, kgo.InstanceID("an-instance"), kgo.ClientID("a-client-with-a-long-name"))
 	startMember(t, node.Addr, "newer", newer, kgo.ClientID("third"))
+	awaitGroups(t, node.Addr, map[string]int{"live": 2, "static": 1}, "newer")
 	runScript(t, kafka, after, dir)
 }
 
-// startMember consumes demo-b as a member of a group until the end of the test, and waits for records.
+// startMember consumes demo-b as a member of a group until the end of the test.
 func startMember(t *testing.T, addr, group string, options ...kgo.Opt) {
 	t.Helper()
 	all := append([]kgo.Opt{kgo.SeedBrokers(addr), kgo.ConsumerGroup(group), kgo.ConsumeTopics("demo-b"),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit()}, options...)
-	assigned := make(chan struct{}, 100)
-	all = append(all, kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) {
-		assigned <- struct{}{}
-	}))
 	client, err := kgo.NewClient(all...)
 	if err != nil {
 		t.Fatal(err)
@@ -69,10 +69,48 @@ func startMember(t *testing.T, addr, group string, options ...kgo.Opt) {
 		<-done
 		client.Close()
 	})
-	select {
-	case <-assigned:
-	case <-time.After(30 * time.Second):
-		t.Fatalf("%s: nothing assigned", group)
+}
+
+// awaitGroups waits until the groups are settled, classic ones with so many members and the newer one, and all records
+// of demo-b are committed in each.
+func awaitGroups(t *testing.T, addr string, classic map[string]int, newer string) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(addr))
+	if err != nil {
+		t.Fatal(err)
 	}
-	time.Sleep(5 * time.Second) // a second member's rebalance, and commits
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	settled := func() bool {
+		groups, err := admin.DescribeGroups(ctx, slices.Collect(maps.Keys(classic))...)
+		for name, members := range classic {
+			if g := groups[name]; err != nil || g.State != "Stable" || len(g.Members) != members {
+				return false
+			}
+		}
+		groupsOfNewer, err := admin.DescribeConsumerGroups(ctx, newer)
+		return err == nil && groupsOfNewer[newer].State == "Stable" && len(groupsOfNewer[newer].Members) == 1
+	}
+	committed := func(group string) bool {
+		offsets, err := admin.FetchOffsets(ctx, group)
+		ends, errOfEnds := admin.ListEndOffsets(ctx, "demo-b")
+		if err != nil || errOfEnds != nil {
+			return false
+		}
+		all := true
+		ends.Each(func(end kadm.ListedOffset) {
+			at, _ := offsets.Lookup("demo-b", end.Partition)
+			all = all && (end.Offset == 0 || at.At == end.Offset)
+		})
+		return all
+	}
+	names := append(slices.Collect(maps.Keys(classic)), newer)
+	for !settled() || slices.ContainsFunc(names, func(name string) bool { return !committed(name) }) {
+		if ctx.Err() != nil {
+			t.Fatal("the groups are not settled")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }

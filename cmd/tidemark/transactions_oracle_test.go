@@ -97,7 +97,7 @@ func makeTransactions(t *testing.T, addr string) {
 	}
 	for _, id := range []string{"done", "undone", "open"} {
 		client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.TransactionalID(id), kgo.DefaultProduceTopic("t"),
-			kgo.RecordPartitioner(kgo.ManualPartitioner()))
+			kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionTimeout(10*time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,9 +112,27 @@ func makeTransactions(t *testing.T, addr string) {
 			if err := client.EndTransaction(ctx, kgo.TransactionEndTry(id == "done")); err != nil {
 				t.Fatal(err)
 			}
+			awaitCompletion(ctx, t, client, id)
 		}
 	}
 	hang(ctx, t, addr)
+}
+
+// awaitCompletion waits until the markers of a transaction are written: its end is answered before.
+func awaitCompletion(ctx context.Context, t *testing.T, client *kgo.Client, id string) {
+	t.Helper()
+	for {
+		req := kmsg.NewPtrDescribeTransactionsRequest()
+		req.TransactionalIDs = []string{id}
+		answer, err := req.RequestWith(ctx, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(answer.TransactionStates[0].State, "Complete") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // hang writes a record of a transaction without telling the coordinator.
