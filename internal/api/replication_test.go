@@ -27,7 +27,7 @@ func produced(t *testing.T, req *kmsg.ProduceRequest, answer <-chan protocol.Res
 	select {
 	case r := <-answer:
 		return read[*kmsg.ProduceResponse](t, req, r).Topics[0].Partitions[0]
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no answer")
 		panic("unreachable")
 	}

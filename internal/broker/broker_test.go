@@ -33,7 +33,7 @@ func startBroker(t *testing.T, dir string, more map[string]string) *Broker {
 
 func stopBroker(t *testing.T, b *Broker) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := b.Stop(ctx); err != nil {
 		t.Errorf("stop: %v", err)
@@ -66,7 +66,7 @@ func produceValues(t *testing.T, c *kgo.Client, topic string, first, n int) {
 func consumeValues(t *testing.T, b *Broker, topic string, n int) []string {
 	t.Helper()
 	c := client(t, b, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var values []string
 	for len(values) < n {
@@ -155,7 +155,7 @@ func TestScrubProves(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = startBroker(t, dir, map[string]string{"log.initial.task.delay.ms": "0", "tidemark.scrub.interval.ms": "1"})
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if _, body := get(t, b, "/metrics"); strings.Contains(body, "tidemark_seals_total 9\n") &&
 			strings.Contains(body, "tidemark_segments_unproven 1\n") {
 			return // all but the one that is appended to

@@ -367,11 +367,12 @@ func TestSlowReader(t *testing.T) {
 			return
 		}
 		reply(protocol.Response{Body: protocol.Parts{protocol.BytesPart(big)}})
-	}, func(o *Options) { o.IdleTimeout = time.Second })
-	slow, quick := s.dial(t), s.dial(t)
+	}, func(o *Options) { o.IdleTimeout = 2 * time.Second })
+	slow := s.dial(t)
 	for i := range int32(8) {
 		slow.send(request(i))
 	}
+	quick := s.dial(t)
 	quick.expect(1, "served meanwhile")
 	_ = quick.Close()
 	s.await(t, "end", func() bool {

@@ -19,7 +19,7 @@ type pipe struct {
 }
 
 // answerTimeout is how long an answer may take before the server counts as stuck.
-const answerTimeout = 20 * time.Second
+const answerTimeout = time.Minute
 
 func dialPipe(addr string) (*pipe, error) {
 	conn, err := net.DialTimeout("tcp", addr, answerTimeout)

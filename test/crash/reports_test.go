@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -102,11 +103,17 @@ func TestTransactionIndexFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	d := &disk{below: filepath.Join(dir, "reported-0"), err: syscall.EIO}
 	d.only = func(op faultfs.Op) bool { return op == faultfs.WriteAt }
+	failed := make(chan struct{})
+	first := sync.OnceFunc(func() { close(failed) })
 	failing := faultfs.Func(func(op faultfs.Op, name string) error {
 		if !strings.HasSuffix(name, ".txnindex") {
 			return nil
 		}
-		return d.Inject(op, name)
+		err := d.Inject(op, name)
+		if err != nil {
+			first()
+		}
+		return err
 	})
 	n := startNode(t, faultfs.Wrap(vfs.OS(), failing), dir)
 	n.CreateTopic(t, "reported", 1)
@@ -124,9 +131,14 @@ func TestTransactionIndexFails(t *testing.T) {
 		}
 	}
 	d.broken.Store(true)
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_ = client.EndTransaction(ctx, kgo.TryAbort) // its marker meets the failure
+	select {
+	case <-failed:
+	case <-ctx.Done():
+		t.Fatal("no marker met the failure")
+	}
 	client.Close()
 	_ = n.stop(t) // the directory is offline
 	d.broken.Store(false)
@@ -144,7 +156,7 @@ func checkAborted(t *testing.T, n node) {
 	if got.Err() != nil || got.Base < 3 {
 		t.Errorf("the next record is at %d: %v", got.Base, got.Err())
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		end := n.FetchOne(t, "reported", 0, 0, 1<<20, 1)
 		if end.LastStableOffset == end.HighWatermark {
 			break
