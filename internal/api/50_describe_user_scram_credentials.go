@@ -35,7 +35,7 @@ func (a *API) describeUserScramCredentials(c *call, request *kmsg.DescribeUserSC
 	}
 	for _, name := range sortedKeys(times) {
 		out := kmsg.NewDescribeUserSCRAMCredentialsResponseResult()
-		out.User = name
+		out.User, out.ErrorMessage = name, kmsg.StringPtr("")
 		var err error
 		switch {
 		case times[name] > 1:

@@ -97,6 +97,10 @@ var codes = []errorCode{
 	{controller.ErrEligibleLeaders, kerr.EligibleLeadersNotAvailable.Code},
 	{controller.ErrNoReassignment, kerr.NoReassignmentInProgress.Code},
 	{controller.ErrTopicDeletionDisabled, kerr.TopicDeletionDisabled.Code},
+	{controller.ErrDuplicateResource, kerr.DuplicateResource.Code},
+	{controller.ErrResourceNotFound, kerr.ResourceNotFound.Code},
+	{controller.ErrUnacceptableCredential, kerr.UnacceptableCredential.Code},
+	{controller.ErrUnsupportedSaslMechanism, kerr.UnsupportedSaslMechanism.Code},
 	{controller.ErrUnknownServerError, kerr.UnknownServerError.Code},
 	{controller.ErrUnsupportedVersion, kerr.UnsupportedVersion.Code},
 

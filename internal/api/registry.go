@@ -46,6 +46,7 @@ func handlers() []handler {
 		message(48, 0, 1, (*API).describeClientQuotas),
 		message(49, 0, 1, (*API).alterClientQuotas),
 		message(50, 0, 0, (*API).describeUserScramCredentials),
+		message(51, 0, 0, (*API).alterUserScramCredentials),
 		message(55, 0, 2, (*API).describeQuorum),
 		message(60, 0, 2, (*API).describeCluster),
 		message(61, 0, 0, (*API).describeProducers),

@@ -10,6 +10,7 @@ import (
 var (
 	ErrBrokerNotRegistered         = errors.New("broker is not registered")
 	ErrDuplicateBrokerRegistration = errors.New("another broker is registered with that id")
+	ErrDuplicateResource           = errors.New("the resource comes twice")
 	ErrElectionNotNeeded           = errors.New("the wanted leader leads already")
 	ErrEligibleLeaders             = errors.New("no replica can lead")
 	ErrInconsistentClusterID       = errors.New("cluster id is not the one of this cluster")
@@ -25,12 +26,15 @@ var (
 	ErrNotLeaderOrFollower         = errors.New("broker has no replica of the partition")
 	ErrPolicyViolation             = errors.New("request violates a policy")
 	ErrPreferredLeader             = errors.New("the preferred leader cannot lead")
+	ErrResourceNotFound            = errors.New("the resource is not there")
 	ErrStaleBrokerEpoch            = errors.New("stale broker epoch")
 	ErrTopicDeletionDisabled       = errors.New("topic deletion is disabled")
 	ErrTopicExists                 = errors.New("topic exists already")
+	ErrUnacceptableCredential      = errors.New("unacceptable credential")
 	ErrUnknownServerError          = errors.New("unknown server error")
 	ErrUnknownTopic                = errors.New("unknown topic or partition")
 	ErrUnknownTopicID              = errors.New("unknown topic id")
+	ErrUnsupportedSaslMechanism    = errors.New("unknown SASL mechanism")
 	ErrUnsupportedVersion          = errors.New("unsupported version")
 )
 

@@ -37,6 +37,9 @@ func SupportsDirectories(level int16) bool { return level >= 17 }
 // directories at that level.
 func SupportsCordonedDirectories(level int16) bool { return level >= 30 }
 
+// SupportsScram reports whether SCRAM credentials exist at that level.
+func SupportsScram(level int16) bool { return level >= 11 } // 3.5-IV2
+
 // SupportsTransactions reports whether metadata transactions exist at that level.
 func SupportsTransactions(level int16) bool { return level >= 13 }
 

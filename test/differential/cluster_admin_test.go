@@ -316,15 +316,3 @@ func (w *world) testListConfigResources(t *testing.T) {
 		}
 	}
 }
-
-func (w *world) testScramCredentials(t *testing.T) {
-	for name, users := range map[string][]string{"all": nil, "one": {"a"}, "twice": {"a", "b", "a"}, "empty": {""}} {
-		w.same(t, name, func(*side) kmsg.Request {
-			req := kmsg.NewPtrDescribeUserSCRAMCredentialsRequest()
-			for _, u := range users {
-				req.Users = append(req.Users, kmsg.DescribeUserSCRAMCredentialsRequestUser{Name: u})
-			}
-			return req
-		}, sorted("Results"))
-	}
-}
