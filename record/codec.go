@@ -87,9 +87,11 @@ func unknownCodec(c Codec) error {
 
 // window is the part of a body that is decompressed and not yet decoded.
 type window struct {
-	chunk []byte // unread bytes; all of them when src is nil
+	chunk []byte // unread bytes; all of them when src and file are nil
 	carry []byte // own memory, for what straddles two pieces
 	src   decompressor
+	file  *Scanner // of whose entry, which is not compressed, a piece at a time is read
+	at    int64    // position in the file behind the chunk
 	codec Codec
 	left  int64 // how much more src may yield
 
@@ -134,6 +136,9 @@ func (w *window) need(n int) error {
 
 // fill adds one piece to the chunk; io.EOF says that there is none.
 func (w *window) fill() error {
+	if w.file != nil {
+		return w.read()
+	}
 	if w.src == nil {
 		return io.EOF
 	}
@@ -161,12 +166,31 @@ func (w *window) fill() error {
 	return nil
 }
 
+// read adds a piece of the file to the chunk, which aliases the scanner's buffer.
+func (w *window) read() error {
+	have := len(w.chunk)
+	pos, end := w.at-int64(have), w.file.next
+	if w.at >= end {
+		return io.EOF
+	}
+	p, err := w.file.load(pos, int(min(int64(have+max(have, maxReadAhead)), end-pos)))
+	if err != nil {
+		return &ReadError{err}
+	}
+	if len(p) <= have {
+		return &ReadError{w.file.lacks(pos + int64(len(p)))}
+	}
+	w.chunk = p[:min(int64(len(p)), end-pos)]
+	w.at = pos + int64(len(w.chunk))
+	return nil
+}
+
 // maxKeptCarry bounds the memory that an idle iterator holds on to.
 const maxKeptCarry = 1 << 20
 
 // release gives the codec's state back. The chunk is gone after it.
 func (w *window) release() {
-	w.chunk = nil
+	w.chunk, w.file = nil, nil
 	if cap(w.carry) > maxKeptCarry {
 		w.carry = nil
 	}

@@ -46,6 +46,16 @@ func invalid(format string, args ...any) error {
 	return &InvalidRecordError{Reason: fmt.Sprintf(format, args...)}
 }
 
+// ReadError is a failure to read an entry that an [Iterator] decodes from a
+// file, which tells nothing of the entry.
+type ReadError struct{ Err error }
+
+// Error is the cause.
+func (e *ReadError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *ReadError) Unwrap() error { return e.Err }
+
 // CodecError is a body that is no stream of its codec, or of a codec that does
 // not exist.
 type CodecError struct {

@@ -71,14 +71,45 @@ func (it *Iterator) Reset(entry []byte, o IterOptions) error {
 }
 
 func (it *Iterator) startBatch(entry []byte) error {
+	if err := it.count(); err != nil || it.left == 0 {
+		return err // what may follow the header of an empty batch is never read
+	}
+	return it.body.open(it.header.Codec(), 2, entry[HeaderSize:], it.opt)
+}
+
+// count takes the number of records from the header of a magic-2 batch.
+func (it *Iterator) count() error {
 	if it.header.Count < 0 {
 		return invalid("Found invalid record count %d in magic v2 batch", it.header.Count)
 	}
-	if it.header.Count == 0 {
-		return nil // what may follow the header of an empty batch is never read
-	}
 	it.left = it.header.Count
-	return it.body.open(it.header.Codec(), 2, entry[HeaderSize:], it.opt)
+	return nil
+}
+
+// ResetTo starts on the current entry of a scanner, which must not be used
+// before the iterator is at its end or closed. A batch of magic 2 that is not
+// compressed is read in pieces of 64 KiB, or of its largest record, as far as
+// the iteration goes; other entries are loaded ([Scanner.Batch]). Besides the
+// errors of NewIterator there is *ReadError here, in Err too.
+func (it *Iterator) ResetTo(s *Scanner, o IterOptions) error {
+	if h := s.Header(); h.Magic < 2 || h.Codec() != None {
+		entry, err := s.Batch()
+		if err != nil {
+			it.fail(&ReadError{err})
+			return it.err
+		}
+		return it.Reset(entry, o)
+	}
+	it.Close()
+	it.opt, it.err, it.header = o, nil, s.Header()
+	if err := it.count(); err != nil {
+		it.fail(err)
+		return err
+	}
+	if it.left > 0 {
+		it.body.file, it.body.at = s, s.Pos()+HeaderSize
+	}
+	return nil
 }
 
 // Header is the entry's header. For a wrapper of magic 0 or 1 its BaseOffset is
@@ -186,7 +217,7 @@ func (it *Iterator) payload(used, n int) error {
 	if len(it.body.chunk) >= used+n {
 		return nil
 	}
-	if it.body.src == nil {
+	if it.body.src == nil && it.body.file == nil {
 		return invalid("Invalid record size: expected %d bytes in record payload, but instead the buffer has only %d "+
 			"remaining bytes.", n, len(it.body.chunk)-used)
 	}

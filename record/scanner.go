@@ -109,9 +109,29 @@ func (s *Scanner) Batch() ([]byte, error) {
 		return nil, err
 	}
 	if len(p) < n {
-		return nil, s.incomplete(s.header.BaseOffset, fmt.Sprintf("entry of %d bytes has only %d", n, len(p)))
+		return nil, s.lacks(s.pos + int64(len(p)))
 	}
 	return p[:n:n], nil
+}
+
+// lacks is the error for a file that ends inside the current entry.
+func (s *Scanner) lacks(end int64) error {
+	return s.incomplete(s.header.BaseOffset, fmt.Sprintf("entry of %d bytes has only %d", s.header.SizeBytes, end-s.pos))
+}
+
+// RawHeader is the bytes of the current entry's header, valid until the next
+// call: HeaderSize of them, or all of a shorter entry. Errors are those of the
+// reader.
+func (s *Scanner) RawHeader() ([]byte, error) {
+	n := min(HeaderSize, int(s.header.SizeBytes))
+	p, err := s.load(s.pos, n)
+	if err == nil && len(p) < n {
+		err = s.lacks(s.pos + int64(len(p)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p[:n], nil
 }
 
 // ValidCRC reads the current entry in pieces, whatever its size, and reports

@@ -10,7 +10,7 @@ import (
 
 // One budget, tidemark.memory.bytes, is parted between what grows with load: half of it for requests that wait or are
 // worked on (queued.max.request.bytes, if set, goes before), a quarter for decompression, an eighth for pages of
-// indexes. The last eighth is what connections and fetch sessions take.
+// indexes and marks in large batches. The last eighth is what connections and fetch sessions take.
 const (
 	requestShare    = 2 // one part in so many
 	decompressShare = 4

@@ -65,6 +65,7 @@ func (m *brokerMetrics) watch(b *Broker) {
 		"tidemark_index_cache_hits_total":   func() int64 { return b.pages.Stats().Hits },
 		"tidemark_index_cache_misses_total": func() int64 { return b.pages.Stats().Misses },
 		"tidemark_index_cache_bytes":        func() int64 { return b.pages.Stats().SizeBytes },
+		"tidemark_lookup_marked_total":      b.logs.Segment.Marked.Load,
 		"tidemark_open_files":               func() int64 { return int64(b.files.Stats().Open) },
 		"tidemark_file_opens_total":         func() int64 { return b.files.Stats().Opens },
 		"tidemark_segments_rolled_total":    b.logs.Rolls.Load,

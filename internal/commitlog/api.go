@@ -31,6 +31,11 @@ type Options struct {
 	Files *index.FileCache // bounds the open descriptors; nil: the log has one of its own
 	Pages *index.Cache     // index pages; nil: the log has one of its own
 
+	// SyncAll makes durable whatever was written to the file system, and costs as much as is dirty there; it is used
+	// instead of Many syncs of files or more. nil: every file is synced by itself.
+	SyncAll func() error
+	Many    int // 0: 64
+
 	// Background runs a task soon, on another goroutine: the flush after a roll. It must not run it before it
 	// returns. nil: the task is run before the append that caused it returns.
 	Background func(task func())
@@ -47,6 +52,9 @@ type Options struct {
 	MaxDecompressedBytes int64
 	// Memory is what decompression takes its memory from, shared by all logs of a process; nil: it is not bounded.
 	Memory record.Memory
+
+	// MarkedBytes is the least size of a batch whose marks look-ups by time keep among Pages; 0: 16 KiB.
+	MarkedBytes int32
 
 	// ProducerIDExpirationMs is producer.id.expiration.ms; 0: Kafka's default of a day.
 	ProducerIDExpirationMs int64

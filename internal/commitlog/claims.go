@@ -90,10 +90,16 @@ func countOlder(claims []claim, ts int64) int {
 }
 
 // inParallel calls a function for 0 … n-1, several at once, until one fails.
-func inParallel(n int, each func(i int) error) error {
+func inParallel(n int, each func(i int) error) error { return inParallelBy(maximaReaders, n, each) }
+
+// inParallelBy is inParallel with so many at once at most.
+func inParallelBy(most, n int, each func(i int) error) error {
+	if n == 1 {
+		return each(0)
+	}
 	var group errgroup.Group
 	var next atomic.Int64
-	for range min(n, maximaReaders) {
+	for range min(n, most) {
 		group.Go(func() error {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				if err := each(i); err != nil {

@@ -15,7 +15,7 @@
 // its segment, so its bytes stay while segments are rolled, truncated or deleted.
 //
 // Concurrency: all methods of [Log] may be called at any time by any goroutine.
-// Locks, in the order in which they are taken: Log.flushMu, Log.mu, maxima.mu,
+// Locks, in the order in which they are taken: Log.flushMu, Log.dropMu, Log.mu, maxima.mu,
 // then those of the packages below. Options.Background and Options.After are
 // called without a lock; Clock, Rand and Failed may be called with one.
 //

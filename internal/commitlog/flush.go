@@ -1,6 +1,10 @@
 package commitlog
 
-import "tidemark/internal/segment"
+import (
+	"slices"
+
+	"tidemark/internal/segment"
+)
 
 // Flush makes everything appended so far durable and moves the recovery point to the log end offset.
 func (l *Log) Flush() error { return l.flushTo(l.EndOffset(), true) }
@@ -65,21 +69,31 @@ func (l *Log) unflushed(offset int64, all bool) []*segment.Segment {
 	return out
 }
 
+// flushSegments makes segments durable that follow each other, and before them the leader epochs: below the recovery
+// point nobody looks for epochs in the batches.
 func (l *Log) flushSegments(segments []*segment.Segment) error {
 	l.o.Metrics.Flushes.Add(1)
-	recoveryPoint := l.RecoveryPoint()
-	syncDir := false
-	for _, s := range segments {
-		if err := s.Flush(); err != nil {
-			return err
-		}
-		syncDir = syncDir || s.BaseOffset() >= recoveryPoint
+	if err := l.epochs.Flush(); err != nil && !IsFull(err) {
+		return err
 	}
-	if syncDir {
+	var err error
+	if len(segments) >= l.o.Many && l.o.SyncAll != nil {
+		err = segment.FlushTogether(segments, l.o.SyncAll)
+	} else {
+		err = inParallelBy(syncsAtOnce, len(segments), func(i int) error { return segments[i].Flush() })
+	}
+	if err != nil {
+		return err
+	}
+	recoveryPoint := l.RecoveryPoint()
+	if slices.ContainsFunc(segments, func(s *segment.Segment) bool { return s.BaseOffset() >= recoveryPoint }) {
 		return l.o.FS.SyncDir(l.Dir())
 	}
 	return nil
 }
+
+// syncsAtOnce is how many files are synced side by side: journals of file systems take many in one commit.
+const syncsAtOnce = 8
 
 // flushed moves the recovery point, unless a truncation moved the log end below it meanwhile.
 func (l *Log) flushed(offset int64) {

@@ -38,6 +38,12 @@ type Log struct {
 
 	flushMu sync.Mutex // one flush at a time
 
+	dropMu sync.Mutex // guards taken; held while files are renamed whose segments are off the list
+	taken  []taken
+
+	removalMu sync.Mutex // guards removals
+	removals  []taken    // whose time has come
+
 	closed     atomic.Bool
 	full       atomic.Bool // the disk was full at the last append
 	truncating atomic.Bool
@@ -45,6 +51,8 @@ type Log struct {
 	mu        sync.Mutex // the appends
 	producers *producerstate.Manager
 	later     []func() // to run when mu is unlocked
+	rolled    []rolled // to be made durable in the background
+	flushing  bool     // the background is at it, or will be
 	// epochsLate says that the leader epochs have yet to be written.
 	epochsLate bool
 
@@ -122,6 +130,9 @@ func (o Options) withDefaults() Options {
 	if o.Metrics == nil {
 		o.Metrics = new(Metrics)
 	}
+	if o.Many == 0 {
+		o.Many = 64
+	}
 	if o.ProducerIDExpirationMs == 0 {
 		o.ProducerIDExpirationMs = defaultProducerExpirationMs
 	}
@@ -140,7 +151,8 @@ func newLog(o Options) *Log {
 	l.cfg.Store(&cfg)
 	l.env = &segment.Env{
 		Files: o.Files, Pages: o.Pages, Logger: l.o.Logger, Clock: o.Clock, Metrics: &o.Metrics.Segment,
-		MaxDecompressedBytes: o.MaxDecompressedBytes, Memory: o.Memory, Aborted: l.abortedIn,
+		MaxDecompressedBytes: o.MaxDecompressedBytes, Memory: o.Memory, MarkedBytes: o.MarkedBytes,
+		Aborted: l.abortedIn,
 	}
 	l.env.SetDir(o.Dir)
 	l.seals.log = l
@@ -287,9 +299,10 @@ func (l *Log) unlock() {
 	l.background(tasks)
 }
 
-// lockAll keeps flushes away too.
+// lockAll keeps flushes and removals away too.
 func (l *Log) lockAll() {
 	l.flushMu.Lock()
+	l.dropMu.Lock()
 	l.mu.Lock()
 }
 
@@ -298,6 +311,7 @@ func (l *Log) unlockAll() {
 	tasks := l.later
 	l.later = nil
 	l.mu.Unlock()
+	l.dropMu.Unlock()
 	l.flushMu.Unlock()
 	l.background(tasks)
 }
@@ -324,7 +338,13 @@ func (l *Log) after(ms int64, task func()) {
 
 // Close ends the indexes, writes a producer snapshot at the log end offset and makes everything durable: what a clean
 // stop leaves. When it returns an error, the log directory must not be marked as closed in good order.
-func (l *Log) Close() error {
+func (l *Log) Close() error { return l.close(true) }
+
+// CloseUnsynced is Close for a caller that makes everything durable itself, by a sync of the whole file system, before
+// it marks the log directory.
+func (l *Log) CloseUnsynced() error { return l.close(false) }
+
+func (l *Log) close(durable bool) error {
 	l.lockAll()
 	defer l.unlockAll()
 	if l.closed.Load() {
@@ -332,28 +352,40 @@ func (l *Log) Close() error {
 	}
 	err := l.writable()
 	if err == nil {
-		if err = l.finish(); err != nil {
+		if err = l.finish(durable); err != nil {
 			err = l.fail("close log "+l.name, err)
 		}
 	}
+	l.sealRolled(l.rolled, err == nil)
+	l.rolled = nil
 	l.closed.Store(true)
 	l.releaseAll()
 	return err
 }
 
-func (l *Log) finish() error {
-	if _, _, err := l.producers.Snapshot(true); err != nil {
+func (l *Log) finish(durable bool) error {
+	if _, _, err := l.producers.Snapshot(durable); err != nil {
 		return err
 	}
 	if err := l.epochs.Flush(); err != nil {
 		return err
 	}
-	if err := l.view.Load().active().Finish(); err != nil {
+	if err := l.view.Load().active().Finish(); err != nil || !durable {
 		return err
 	}
-	if err := l.flushHeld(l.EndOffset()); err != nil {
+	segments := l.unflushed(l.EndOffset(), true)
+	defer func() {
+		for _, s := range segments {
+			s.Release()
+		}
+	}()
+	if err := l.flushSegments(withRolled(segments, l.rolled)); err != nil {
 		return err
 	}
+	if err := l.syncSnapshots(l.rolled); err != nil {
+		return err
+	}
+	l.flushed(l.EndOffset())
 	return l.o.FS.SyncDir(l.Dir())
 }
 
@@ -369,6 +401,12 @@ func (l *Log) Abandon() error {
 
 // releaseAll drops the references of the view; files close when the last reader is done.
 func (l *Log) releaseAll() {
+	l.sealRolled(l.rolled, false)
+	l.rolled = nil
+	for _, one := range l.taken {
+		one.segment.Release()
+	}
+	l.taken = nil
 	for _, s := range l.view.Load().segments {
 		s.Release()
 	}

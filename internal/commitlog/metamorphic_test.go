@@ -16,6 +16,7 @@ import (
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(drawConfig(t))
+		w.marked = rapid.SampledFrom([]int32{1, 0}).Draw(t, "marked")
 		check := func(err error) {
 			if err != nil {
 				t.Fatal(err)

@@ -2,7 +2,6 @@ package commitlog
 
 import (
 	"errors"
-	"io/fs"
 	"math"
 	"time"
 
@@ -70,8 +69,9 @@ func (r Retention) rule(why Reason, segments []Candidate) func(Candidate) bool {
 	return func(Candidate) bool { return false }
 }
 
-// deletedAtOnce is how many segments go while appends wait; between so many and the next they may get on.
-const deletedAtOnce = 8
+// deletedAtOnce is how many segments go in one step; appends wait while they are taken off the list, not while their
+// files are renamed.
+const deletedAtOnce = 64
 
 // DeleteOldSegments removes the segments that retention no longer keeps, and returns how many. When all of them go,
 // a new one is rolled first. The log start offset moves to the first segment that stays.
@@ -123,22 +123,36 @@ func (l *Log) flushEpochsAside() error {
 	return nil
 }
 
-// deleteSomeExpired removes what goes for one reason, as much as appends may have to wait for; more says that there
-// may be more.
+// deleteSomeExpired removes what goes for one reason, as much as one step may; more says that there may be more.
 func (l *Log) deleteSomeExpired(why Reason, now time.Time) (n int, more bool, err error) {
+	l.dropMu.Lock()
+	var done []taken
+	if n, err = l.takeExpired(why, now); err == nil {
+		if done, err = l.dropTaken(); err != nil {
+			err = l.failUnlessFull("delete segments of "+l.name, err)
+		}
+	}
+	l.dropMu.Unlock()
+	l.removeLater(done)
+	return n, err == nil && n >= deletedAtOnce, err
+}
+
+// takeExpired takes what goes for one reason off the list of segments. The caller holds dropMu.
+func (l *Log) takeExpired(why Reason, now time.Time) (int, error) {
 	l.mu.Lock()
 	defer l.unlock()
 	if err := l.writable(); err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	expired, err := l.expired(why, now, deletedAtOnce)
+	n := 0
 	if err == nil {
-		n, err = l.deleteFirst(min(expired, deletedAtOnce))
+		n, err = l.takeFirst(min(expired, deletedAtOnce))
 	}
 	if err != nil {
-		return n, false, l.failUnlessFull("delete segments of "+l.name, err)
+		return n, l.failUnlessFull("delete segments of "+l.name, err)
 	}
-	return n, n >= deletedAtOnce, nil
+	return n, nil
 }
 
 // expired is how many segments go for a reason; no more than most are looked at where the others do not matter.
@@ -201,9 +215,9 @@ func largestOrModified(s *segment.Segment) (int64, error) {
 	return modified.UnixMilli(), err
 }
 
-// deleteFirst removes the first n segments, but for the last one of the log when there is no room for a new one, and
-// returns how many; readers see the later log start offset before they go.
-func (l *Log) deleteFirst(n int) (int, error) {
+// takeFirst takes the first n segments off the list, but for the last one of the log when there is no room for a new
+// one, and returns how many; readers see the later log start offset before they go.
+func (l *Log) takeFirst(n int) (int, error) {
 	if v := l.view.Load(); n == len(v.segments) {
 		if err := l.roll(v.end); IsFull(err) {
 			n-- // the last one goes when there is room for a new one
@@ -221,9 +235,8 @@ func (l *Log) deleteFirst(n int) (int, error) {
 	l.view.Store(&v)
 	l.o.Metrics.SegmentsDeleted.Add(int64(n))
 	for _, s := range gone {
-		if err := l.dropSegment(s); err != nil {
-			return n, err
-		}
+		name, ok := l.producers.TakeSnapshot(s.BaseOffset())
+		l.taken = append(l.taken, taken{segment: s, snapshot: name, hasSnapshot: ok})
 	}
 	return n, nil
 }
@@ -261,11 +274,4 @@ func (l *Log) moveStartInMemory(offset int64) {
 	l.epochs.TruncateFromStart(offset)
 	l.producers.SetLogStartOffset(offset)
 	l.refreshFirstUnstable()
-}
-
-// removeQuietly removes a file whose time has come; the next start removes it if this fails.
-func (l *Log) removeQuietly(name string) {
-	if err := l.o.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		l.o.Logger.Warn("remove a deleted file", "file", name, "error", err)
-	}
 }

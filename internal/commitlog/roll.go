@@ -99,15 +99,7 @@ func (l *Log) roll(base int64) error {
 	v.endPos = 0
 	l.view.Store(&v)
 	l.o.Metrics.Rolls.Add(1)
-	held := old.Acquire()
-	l.afterUnlock(func() {
-		if held {
-			defer old.Release()
-		}
-		if err := l.flushRolled(base, snapshot, taken, old); err != nil {
-			l.o.Logger.Warn("flush after a roll", "error", err)
-		}
-	})
+	l.flushLater(rolled{segment: old, next: base, snapshot: snapshot, taken: taken})
 	return nil
 }
 
@@ -115,47 +107,6 @@ func (l *Log) roll(base int64) error {
 func (l *Log) snapshotAt(base int64) (offset int64, taken bool, err error) {
 	l.producers.SetEndOffset(base)
 	return l.producers.Snapshot(false)
-}
-
-// flushRolled is the background's part of a roll. The old segment may lie below the recovery point, but its end was
-// written since.
-func (l *Log) flushRolled(base, snapshot int64, taken bool, old *segment.Segment) error {
-	if err := l.flushOld(old); err != nil {
-		return err
-	}
-	l.seal(old)
-	if taken {
-		if err := l.syncSnapshot(snapshot); err != nil {
-			return err
-		}
-	}
-	return l.flushTo(base, false)
-}
-
-// syncSnapshot makes a producer snapshot durable.
-func (l *Log) syncSnapshot(offset int64) error {
-	l.flushMu.Lock()
-	defer l.flushMu.Unlock()
-	if l.closed.Load() {
-		return nil // the folder may have another name by now, or be gone
-	}
-	if err := producerstate.SyncSnapshot(l.o.FS, l.Dir(), offset); err != nil {
-		return l.fail("flush "+l.name, err)
-	}
-	return nil
-}
-
-// flushOld makes a segment durable that was ended.
-func (l *Log) flushOld(s *segment.Segment) error {
-	l.flushMu.Lock()
-	defer l.flushMu.Unlock()
-	if l.closed.Load() {
-		return nil
-	}
-	if err := s.Flush(); err != nil {
-		return l.fail("flush "+l.name, err)
-	}
-	return nil
 }
 
 // replaceEmpty puts a new segment in the place of the empty active one. A full disk makes it fail for good: the old

@@ -30,6 +30,7 @@ type world struct {
 	logger *slog.Logger
 	start  int64
 	point  int64 // recovery point in the checkpoint
+	marked int32 // size of the batches that look-ups keep marks for: 1, all
 
 	acked []row   // records that an append has acknowledged, by offset
 	bases []int64 // base offsets of their batches
@@ -53,7 +54,7 @@ type held struct {
 const worldDir = "/data/t-0"
 
 func newWorld(cfg Config) *world {
-	w := &world{mem: vfs.NewMem(), cfg: cfg, nowMs: 1_700_000_000_000, seq: make(map[int64]int32)}
+	w := &world{mem: vfs.NewMem(), cfg: cfg, nowMs: 1_700_000_000_000, marked: 1, seq: make(map[int64]int32)}
 	w.fs = w.mem
 	w.mem.SetClock(w.clock)
 	_ = w.mem.MkdirAll(worldDir, 0o755)
@@ -76,7 +77,7 @@ func smallConfig() Config {
 func (w *world) open() error {
 	l, err := Open(Options{
 		FS: w.fs, Dir: worldDir, Topic: "t", Config: w.cfg, Clock: w.clock, TopicID: [16]byte{1},
-		RecoveryPoint: w.point, StartOffset: w.start, Clean: w.clean,
+		MarkedBytes: w.marked, RecoveryPoint: w.point, StartOffset: w.start, Clean: w.clean,
 		Files: index.NewFileCache(w.fs, 4), Pages: index.NewCache(64 << 10),
 		After: func(_ time.Duration, task func()) { w.later = append(w.later, task) }, Logger: w.logger,
 	})

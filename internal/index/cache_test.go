@@ -201,3 +201,32 @@ func TestLookupTouchesFewPages(t *testing.T) {
 		t.Errorf("%d pages read", got)
 	}
 }
+
+// TestNotes: a note is found at its position until it is cleared or pushed out, and a longer one takes its place.
+func TestNotes(t *testing.T) {
+	c := NewCache(64 << 10)
+	var a, b, none Notes
+	a.Open(c)
+	b.Open(c)
+	for _, n := range []*Notes{&a, &b, &none} {
+		n.Put(n.Edition(), 7, []byte("seven"))
+		n.Put(n.Edition(), 7, []byte("at seven"))
+		n.Put(n.Edition(), 7, []byte("short"))
+	}
+	b.Put(b.Edition(), 7, []byte("of the other"))
+	if got := a.Get(a.Edition(), 7); string(got) != "at seven" || a.Get(a.Edition(), 8) != nil || none.Get(0, 7) != nil {
+		t.Errorf("%q", got)
+	}
+	before := a.Edition()
+	a.Clear()
+	a.Put(before, 8, []byte("too late"))
+	if a.Get(a.Edition(), 7) != nil || a.Get(a.Edition(), 8) != nil || string(b.Get(b.Edition(), 7)) != "of the other" {
+		t.Error("notes were not cleared, or those of another file were")
+	}
+	for i := range int64(1000) {
+		a.Put(a.Edition(), i, make([]byte, 1000))
+	}
+	if s := c.Stats(); s.SizeBytes > 64<<10 || s.Evictions == 0 || s.Hits+s.Misses != 0 {
+		t.Errorf("%+v", s)
+	}
+}

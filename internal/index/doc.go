@@ -6,6 +6,8 @@
 // segment. All three are arrays of entries of one size, big endian, without
 // header or checksum, sorted: a look-up is a binary search over pages.
 //
+// The cache holds [Notes] of package segment, too.
+//
 // No index is mapped into memory. Entries are read with ReadAt, a page at a
 // time, through a [Cache] shared by all indexes of the process; descriptors come
 // from a [FileCache], which closes the least used ones and opens them again on

@@ -14,8 +14,8 @@ const (
 	maxShards    = 16
 )
 
-// Cache holds index pages of all segments of the process, bounded in bytes, with
-// replacement by the clock rule. A nil Cache holds nothing.
+// Cache holds index pages and [Notes] of all segments of the process, bounded in
+// bytes, with replacement by the clock rule. A nil Cache holds nothing.
 //
 // Pages are keyed by generation: an index takes a new one when entries are
 // removed or its file is replaced, so old pages are never seen again and fall out
@@ -27,7 +27,7 @@ type Cache struct {
 }
 
 // CacheStats counts what a [Cache] did. A look-up in an index counts one hit or
-// miss for every page it touches.
+// miss for every page it touches; notes are not counted as such.
 type CacheStats struct {
 	Hits, Misses, Evictions int64
 	SizeBytes               int64 // held now
@@ -105,19 +105,26 @@ func (c *Cache) get(k pageKey, need int) ([]byte, bool) {
 	if c == nil {
 		return nil, false
 	}
+	data, ok := c.find(k, need)
+	if ok {
+		c.hits.Add(1)
+	} else {
+		c.misses.Add(1)
+	}
+	return data, ok
+}
+
+// find is get without counting.
+func (c *Cache) find(k pageKey, need int) ([]byte, bool) {
 	sh := c.shard(k)
 	sh.mu.Lock()
+	defer sh.mu.Unlock()
 	p := sh.pages[k]
 	if p == nil || len(p.data) < need {
-		sh.mu.Unlock()
-		c.misses.Add(1)
 		return nil, false
 	}
 	p.used = true
-	data := p.data
-	sh.mu.Unlock()
-	c.hits.Add(1)
-	return data, true
+	return p.data, true
 }
 
 // put keeps data, replacing a shorter page of the same key. The caller gives the

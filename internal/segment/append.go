@@ -234,32 +234,6 @@ func (s *Segment) trimLog(f *files) error {
 	return f.log.Truncate(size)
 }
 
-// Flush makes the segment's files durable, the log first, unless nothing changed since the last time or
-// [Segment.Replace] put another in its place. After an error the state of the files is not known.
-func (s *Segment) Flush() error {
-	if !s.dirty.Swap(false) || s.replaced() {
-		return nil
-	}
-	f := s.files()
-	if err := f.log.Sync(); err != nil {
-		return err
-	}
-	if s.has(HasIndex) {
-		if err := f.offsets.Sync(); err != nil {
-			return err
-		}
-	}
-	if s.has(HasTime) {
-		if err := f.times.Sync(); err != nil {
-			return err
-		}
-	}
-	if s.has(HasTxn) {
-		return f.txns.Sync()
-	}
-	return nil
-}
-
 // BatchOf is the part of a header that the indexes need.
 func BatchOf(h record.Header, pos int64) Batch {
 	return Batch{

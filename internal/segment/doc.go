@@ -11,6 +11,12 @@
 // logged. Checksums of batches are verified by [Segment.Prove] when a range is
 // first read, and by a scrub. See verify.go, compare.go, prove.go.
 //
+// A look-up by time notes what it found in a large batch, so that the next one need
+// not read it: see marks.go. The notes are in the bounded cache of index pages, each
+// with the header of its batch, made of bytes whose checksum was verified in this
+// run; they are dropped when the log is cut, and go with the segment. What verified
+// bytes become later on the disk is for the next read to find, with and without them.
+//
 // Damage, bytes that are no good batch with good ones behind, is passed over by
 // every scan, kept in a list, and reported once. See damage.go.
 //

@@ -106,6 +106,7 @@ func (s *Segment) KeepTail(r Recovered, next int64) {
 
 // Cut shortens the log to its first size bytes, which end with a whole batch. The indexes must fit already.
 func (s *Segment) Cut(size int64) error {
+	defer s.notes.Clear()
 	s.dirty.Store(true)
 	if err := s.files().log.Truncate(size); err != nil {
 		return fmt.Errorf("cut segment %020d: %w", s.base, err)

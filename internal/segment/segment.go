@@ -42,6 +42,9 @@ type Env struct {
 	// MaxDecompressedBytes bounds what one batch may decompress to; 0: [record.DefaultMaxBytes].
 	MaxDecompressedBytes int64
 	Memory               record.Memory // that decompression takes its memory from; nil: not bounded together
+	// MarkedBytes is the least size of a batch that look-ups by time keep marks for, an eighth of it when compressed;
+	// 0: 16 KiB.
+	MarkedBytes int32
 	// Aborted tells the aborted transactions that end in a segment, from its batches, which each goes through, and
 	// from the state of producers at its start. nil: transaction indexes are taken as they are.
 	Aborted func(s *Segment, each func(Each) error) ([]index.AbortedTxn, error)
@@ -63,6 +66,7 @@ type Metrics struct {
 	Damages           atomic.Int64 // parts of logs found damaged
 	DamagedBytes      atomic.Int64
 	SealsVoid         atomic.Int64 // seals that did not match their segments
+	Marked            atomic.Int64 // batches that a look-up by time did not read, for their marks told
 }
 
 // SetDir says where the files are, now and after the folder was renamed.
@@ -105,7 +109,7 @@ type Segment struct {
 	txnsOK   atomic.Bool  // the transaction index is right
 	openTxn  atomic.Pointer[int64]
 	sealed   atomic.Bool // there is a seal that holds
-	dirty    atomic.Bool // changed since the last Flush
+	dirty    dirt        // what changed since the last Flush
 	growing  atomic.Bool // appended to
 	present  atomic.Uint32
 	// distrusted: the end of the time index may be missing, nothing was checked yet; see Distrust.
@@ -124,6 +128,8 @@ type Segment struct {
 	seen     atomic.Int64 // counts the damages noted
 	spans    []span
 	proven   atomic.Bool // all of the log is in spans
+
+	notes index.Notes // marks of batches
 
 	lateMu sync.Mutex         // guards late
 	late   []index.AbortedTxn // for the transaction index, when the disk had no room
@@ -157,6 +163,7 @@ type files struct {
 
 func newSegment(env *Env, base int64, cfg Config) *Segment {
 	s := &Segment{env: env, base: base, cfg: cfg}
+	s.notes.Open(env.Pages)
 	s.refs.Store(1)
 	return s
 }

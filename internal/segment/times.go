@@ -1,6 +1,9 @@
 package segment
 
 import (
+	"errors"
+	"sync"
+
 	"tidemark/internal/index"
 	"tidemark/record"
 )
@@ -128,50 +131,66 @@ func (s *Segment) firstAtLeast(sc *scanner, more bool, ts, from int64) (f Found,
 		if sc.h.MaxTimestamp < ts || sc.h.LastOffset < from {
 			continue
 		}
-		good, err := s.intact(sc)
+		b, err := s.lookInto(sc, ts, func(offset, _ int64) bool { return offset >= from })
 		if err != nil {
 			return f, false, decoded, err
 		}
-		if !good {
+		if b.damaged {
 			sc.refuse("wrong checksum")
 			continue
 		}
-		decoded++
-		f, ok, err = s.firstRecord(sc, func(offset, timestamp int64) bool {
-			return timestamp >= ts && offset >= from
-		})
-		if ok || err != nil {
-			return f, ok, decoded, err
+		if b.decoded {
+			decoded++
+		}
+		if b.ok {
+			return b.found, true, decoded, nil
 		}
 	}
 	return Found{}, false, decoded, notDamage(sc.Err())
 }
 
-// firstRecord decodes the scanner's batch up to the first record that is wanted. A batch that cannot be decoded
-// hides nothing behind it: it is counted and passed over.
-func (s *Segment) firstRecord(sc *scanner, want func(offset, timestamp int64) bool) (Found, bool, error) {
-	entry, err := sc.Batch()
-	if err != nil {
-		return Found{}, false, err
-	}
-	it, err := record.NewIterator(entry, record.IterOptions{SkipKV: true, MaxBytes: s.env.MaxDecompressedBytes,
-		Memory: s.env.Memory})
-	if err == nil {
-		defer it.Close()
+var iterators = sync.Pool{New: func() any { return new(record.Iterator) }}
+
+// firstRecord decodes the scanner's batch up to the first record that is wanted, or to its end when note, which gets
+// the records, is not nil. A batch that cannot be decoded hides nothing behind it: it is counted and passed over.
+func (s *Segment) firstRecord(sc *scanner, note *marker, want func(offset, timestamp int64) bool) (f Found, ok bool,
+	err error) {
+	it := iterators.Get().(*record.Iterator)
+	defer func() { it.Close(); iterators.Put(it) }()
+	if err = it.ResetTo(sc.Scanner, record.IterOptions{SkipKV: true, MaxBytes: s.env.MaxDecompressedBytes,
+		Memory: s.env.Memory}); err == nil {
 		for it.Next() {
 			r := it.Record()
-			if want(r.Offset, r.Timestamp) {
-				return Found{Timestamp: r.Timestamp, Offset: r.Offset, LeaderEpoch: max(sc.h.LeaderEpoch, -1)}, true, nil
+			if !ok && want(r.Offset, r.Timestamp) {
+				f, ok = foundIn(sc, r.Offset, r.Timestamp), true
+			}
+			if note != nil {
+				note.add(r.Offset, r.Timestamp)
+			}
+			if ok && (note == nil || note.full()) {
+				return f, true, nil
 			}
 		}
 		err = it.Err()
 	}
-	if err != nil {
-		s.env.Metrics.BadBatches.Add(1)
-		s.env.Logger.Warn("look-up by time passes over a batch that cannot be decoded",
-			"file", s.LogName(), "position", sc.Pos(), "offset", sc.h.BaseOffset, "error", err)
+	if note != nil {
+		note.whole = err == nil && !note.full()
 	}
+	if ok || err == nil {
+		return f, ok, nil
+	}
+	if failed := new(record.ReadError); errors.As(err, &failed) {
+		return Found{}, false, failed.Err
+	}
+	s.env.Metrics.BadBatches.Add(1)
+	s.env.Logger.Warn("look-up by time passes over a batch that cannot be decoded",
+		"file", s.LogName(), "position", sc.Pos(), "offset", sc.h.BaseOffset, "error", err)
 	return Found{}, false, nil
+}
+
+// foundIn is a record of the scanner's batch.
+func foundIn(sc *scanner, offset, timestamp int64) Found {
+	return Found{Timestamp: timestamp, Offset: offset, LeaderEpoch: max(sc.h.LeaderEpoch, -1)}
 }
 
 // MaxTimestamp returns the first record that has the segment's largest timestamp.
@@ -213,19 +232,14 @@ func (s *Segment) findLargest(end int64) (f Found, ok, damaged bool, err error) 
 		if sc.h.MaxTimestamp != largest.Timestamp {
 			continue
 		}
-		good, err := s.intact(&sc)
-		if err != nil {
-			return f, false, false, err
-		}
-		if !good {
+		b, err := s.lookInto(&sc, largest.Timestamp, func(_, timestamp int64) bool {
+			return sc.h.Magic > 0 && timestamp == largest.Timestamp
+		})
+		if b.damaged && err == nil {
 			sc.refuse("wrong checksum")
 			continue
 		}
-		if sc.h.Magic == 0 {
-			return f, false, false, nil
-		}
-		f, ok, err = s.firstRecord(&sc, func(_, timestamp int64) bool { return timestamp == largest.Timestamp })
-		return f, ok, false, err
+		return b.found, b.ok, false, err
 	}
 	return f, false, s.staleMax(), notDamage(sc.Err())
 }

@@ -35,6 +35,7 @@ func (s *Segment) Mark() (Mark, error) {
 func (s *Segment) Undo(m Mark, from int64) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
+	defer s.notes.Clear()
 	f := s.files()
 	err := f.log.Truncate(m.size)
 	if err == nil && s.prealloc {
