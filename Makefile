@@ -56,7 +56,7 @@ fuzz: ## run every fuzz target for FUZZTIME (30s), two at a time
 bench: ## run the benchmarks; BENCH=regexp selects
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
-bench-kafka: ## Kafka and Tidemark side by side, into doc/bench.md (75 min; BENCHFLAGS=-targets: 20 min, -h: all flags)
+bench-kafka: ## Kafka and Tidemark side by side, into doc/bench.md (75 min; BENCHFLAGS=-targets: 15 min, -h: all flags)
 	$(GO) test -tags oracle -c -o bin/bench-kafka ./test/bench
 	cd test/bench && $(CURDIR)/bin/bench-kafka -test.run '^$$' -test.bench 'SideBySide|Growth' -test.benchtime 1x \
 	  -out $(CURDIR)/doc $(BENCHFLAGS)

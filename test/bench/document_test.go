@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"testing"
 	"time"
 )
 
@@ -33,6 +32,7 @@ type targetResult struct {
 	Met      bool    `json:"met"`
 	lowest   float64 // ratio of a round
 	highest  float64
+	few      [2]string // marks of quantiles, of Kafka and of Tidemark
 }
 
 // result is one case.
@@ -75,7 +75,7 @@ type point struct {
 var shared *document
 
 // openDocument returns the document; the first time it is new, or with -add that of bench.json.
-func openDocument(b *testing.B) (*document, error) {
+func openDocument() (*document, error) {
 	if shared != nil {
 		return shared, nil
 	}
@@ -91,7 +91,7 @@ func openDocument(b *testing.B) (*document, error) {
 	}
 	d.Format, d.Command = 1, command()
 	var err error
-	if d.Machine, err = thisMachine(b); err != nil {
+	if d.Machine, err = thisMachine(); err != nil {
 		return nil, err
 	}
 	shared = d
@@ -106,12 +106,6 @@ func (d *document) addCase(r result) error {
 	slices.SortStableFunc(d.Cases, func(a, b result) int {
 		return slices.Index(order, a.Name) - slices.Index(order, b.Name)
 	})
-	d.Targets = nil
-	for _, t := range targets {
-		if r, ok := d.reach(t); ok {
-			d.Targets = append(d.Targets, r)
-		}
-	}
 	return d.write()
 }
 
@@ -146,7 +140,8 @@ func (d *document) reach(t target) (r targetResult, ok bool) {
 		return r, false
 	}
 	c := compare(d.Cases[i].Rounds, t.Figure)
-	r = targetResult{target: t, Kafka: c.kafka, Tidemark: c.tidemark, Ratio: c.ratio, lowest: c.lowest, highest: c.highest}
+	r = targetResult{target: t, Kafka: c.kafka, Tidemark: c.tidemark, Ratio: c.ratio, lowest: c.lowest,
+		highest: c.highest, few: d.Cases[i].few(t.Figure)}
 	r.Met = r.Ratio <= t.Limit
 	if t.AtLeast {
 		r.Met = r.Ratio >= t.Limit
@@ -172,10 +167,15 @@ func compare(rounds []round, figure string) (c comparison) {
 
 // write writes both files, whole or not at all.
 func (d *document) write() error {
+	d.Date, d.Targets = time.Now().UTC().Format(time.RFC3339), nil
+	for _, t := range targets {
+		if r, ok := d.reach(t); ok {
+			d.Targets = append(d.Targets, r)
+		}
+	}
 	if *outFlag == "" {
 		return nil
 	}
-	d.Date = time.Now().UTC().Format(time.RFC3339)
 	text, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
 		return err

@@ -49,28 +49,14 @@ func curves() []curve {
 const sealedCurve = "clean start against sealed segments"
 
 // BenchmarkGrowth shows what grows with what, for Kafka and Tidemark: look-ups with segments and with entries, appends
-// and memory with partitions, a start with sealed segments. Two rounds at most are measured for a point.
+// and memory with partitions, a start with sealed segments. Two rounds at most are counted for a point.
 func BenchmarkGrowth(b *testing.B) {
 	if *targetsFlag {
 		return
 	}
 	s, end := newSession(b)
 	defer end()
-	rounds := *roundsFlag
-	*roundsFlag = min(2, rounds)
-	defer func() { *roundsFlag = rounds }()
-	var all []group
-	for _, c := range curves() {
-		g := group{name: c.name}
-		for i, size := range c.sizes {
-			l := c.load(size)
-			l.name = fmt.Sprintf("%s: %d", c.name, size)
-			g.trials = append(g.trials, trial{load: l, full: i == 0, curve: &c, size: size})
-		}
-		if s.wants(c.name) {
-			all = append(all, g)
-		}
-	}
+	all := growthGroups(s.wants)
 	s.plan(all)
 	sealed := s.wants(sealedCurve)
 	if sealed {
@@ -89,6 +75,23 @@ func BenchmarkGrowth(b *testing.B) {
 		}
 	}
 	b.Log("\n" + s.doc.markdown())
+}
+
+// growthGroups are the curves that are wanted, each a group.
+func growthGroups(wants func(string) bool) (out []group) {
+	for _, c := range curves() {
+		if !wants(c.name) {
+			continue
+		}
+		g := group{name: c.name}
+		for i, size := range c.sizes {
+			l := c.load(size)
+			l.name = fmt.Sprintf("%s: %d", c.name, size)
+			g.trials = append(g.trials, trial{load: l, full: i == 0, curve: &c, size: size})
+		}
+		out = append(out, g)
+	}
+	return out
 }
 
 // sealedTime is about what startsOverSegments takes.

@@ -33,7 +33,8 @@ type load struct {
 	run  func(context.Context, *rig, *meter) error
 }
 
-// data is a topic, and the batches that are in its partition 0 before: all of one size, records a ms apart from base on.
+// data is a topic, and the batches that are in its partition 0 before: all of one size, records a ms apart from base
+// on.
 type data struct {
 	topic               string
 	partitions          int32

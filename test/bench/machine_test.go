@@ -4,7 +4,6 @@ package bench
 
 import (
 	"bytes"
-	"debug/buildinfo"
 	"flag"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"testing"
 
 	"golang.org/x/sys/unix"
 
@@ -34,7 +32,7 @@ type machine struct {
 	JavaSettings string `json:"javaSettings"` // of Kafka: memory and collector
 }
 
-func thisMachine(b *testing.B) (m machine, err error) {
+func thisMachine() (m machine, err error) {
 	m = machine{Cores: runtime.NumCPU(), Go: fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH),
 		Kafka: oracle.Version, JavaSettings: strings.Join(oracle.PlainJVM(), " ")}
 	m.CPU = procLine("/proc/cpuinfo", "model name")
@@ -54,7 +52,7 @@ func thisMachine(b *testing.B) (m machine, err error) {
 	if inMemory(*dirFlag) && !inMemory("") {
 		m.FileSystem += "; where a case needs a disk, " + fileSystem("")
 	}
-	m.Tidemark = revision(proc.Tidemark(b))
+	m.Tidemark = revision()
 	java, err := exec.Command("java", "-version").CombinedOutput()
 	lines := strings.Split(strings.TrimSpace(string(java)), "\n")
 	m.Java = strings.TrimSpace(lines[len(lines)-1])
@@ -103,22 +101,20 @@ func fileSystem(dir string) string {
 	return kind
 }
 
-// revision is that of the source that a binary was built from.
-func revision(binary string) string {
-	info, err := buildinfo.ReadFile(binary)
+// revision is that of the source that the measured binary was built from.
+func revision() string {
+	if os.Getenv(proc.BinaryEnv) != "" {
+		return "a binary built before"
+	}
+	rev, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
-		return "unknown"
+		return "revision unknown"
 	}
-	rev, changed := "unknown", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			rev = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = " and changes"
-		}
+	changes, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", ":/").Output()
+	if err != nil || len(changes) > 0 {
+		return "revision " + strings.TrimSpace(string(rev)) + " with changes"
 	}
-	return "revision " + rev + changed
+	return "revision " + strings.TrimSpace(string(rev))
 }
 
 // command is the command line that does the same.

@@ -65,12 +65,8 @@ func (t targetResult) write(out *strings.Builder) {
 	if t.Met {
 		met = "yes"
 	}
-	i := slices.IndexFunc(targets, func(known target) bool { return known.What == t.What && known.Limit == t.Limit })
-	if i >= 0 {
-		t.wanted, t.unit = targets[i].wanted, targets[i].unit
-	}
-	fmt.Fprintf(out, "| %s | %s %s | %s %s | **%s** (%s–%s) | %s | %s |\n", t.What, number(t.Kafka), t.unit,
-		number(t.Tidemark), t.unit, number(t.Ratio), number(t.lowest), number(t.highest), t.wanted, met)
+	fmt.Fprintf(out, "| %s | %s%s %s | %s%s %s | **%s** (%s–%s) | %s | %s |\n", t.What, number(t.Kafka), t.few[0],
+		t.unit, number(t.Tidemark), t.few[1], t.unit, number(t.Ratio), number(t.lowest), number(t.highest), t.wanted, met)
 }
 
 func (r result) write(out *strings.Builder) {
@@ -91,9 +87,9 @@ func (r result) write(out *strings.Builder) {
 		if strings.HasPrefix(l.text, "operations/s") {
 			text = plural(r.Unit) + "/s"
 		}
-		fmt.Fprintf(out, "| %s | %s%s | %s%s | **%s** | %s–%s |\n", text, number(c.kafka),
-			r.few(l.figure, func(r round) figures { return r.Kafka }), number(c.tidemark),
-			r.few(l.figure, func(r round) figures { return r.Tidemark }), number(c.ratio), number(c.lowest), number(c.highest))
+		few := r.few(l.figure)
+		fmt.Fprintf(out, "| %s | %s%s | %s%s | **%s** | %s–%s |\n", text, number(c.kafka), few[0], number(c.tidemark),
+			few[1], number(c.ratio), number(c.lowest), number(c.highest))
 	}
 	if r.KafkaWarmSeconds > 0 {
 		fmt.Fprintf(out, "\nKafka had this load for %g s before, Tidemark for %g s; %s of %g s.", r.KafkaWarmSeconds,
@@ -107,14 +103,16 @@ func (r result) write(out *strings.Builder) {
 	out.WriteString("\n\n")
 }
 
-// few is a mark when a quantile is of too few samples in some round.
-func (r result) few(figure string, of func(round) figures) string {
+// few are marks of a quantile that is of too few samples in some round, for Kafka and Tidemark.
+func (r result) few(figure string) (marks [2]string) {
 	for _, each := range r.Rounds {
-		if of(each)["samples"] < fewSamples[figure] {
-			return "†"
+		for i, f := range []figures{each.Kafka, each.Tidemark} {
+			if f["samples"] < fewSamples[figure] {
+				marks[i] = "†"
+			}
 		}
 	}
-	return ""
+	return marks
 }
 
 func plural(unit string) string {
@@ -187,7 +185,7 @@ Each case gives Kafka the load for a time before counting, a minute for the firs
 with the same running brokers get less, as each says. Numbers are means of the rounds; *ratio* is
 Tidemark ÷ Kafka, *from–to* the lowest and highest ratio of a round. CPU is what the broker's process used of all
 cores, by the kernel's clock of that process; GB are 10⁹ bytes of values (produce) or of batches (consume); latencies
-are the client's; resident memory is the largest of samples every 100 ms.
+are the client's; resident memory is the largest of samples every 100 ms, in starts that of 5 s after the first record.
 
 Last measurement %s (UTC), by
 
@@ -199,12 +197,18 @@ const foot = `† Fewer than ten samples of a round lie beyond this quantile.
 
 ## bench.json
 
-The same figures, of every round: ` + "`format`" + ` (1), ` + "`date`, `command`, `machine`" + `; ` + "`targets`" + ` with
-` + "`what`, `case`, `figure`, `limit`, `atLeast`, `kafka`, `tidemark`, `ratio`, `met`" + `; ` + "`cases`" + ` with
-` + "`name`, `group`, `target`, `unit`, `date`, `core`, `kafkaWarmSeconds`, `tidemarkWarmSeconds`, `seconds`, `failure`" + ` and
-` + "`rounds`" + `, a list of objects with ` + "`kafka`" + ` and ` + "`tidemark`" + `; ` + "`growth`" + ` with
-` + "`name`, `figure`, `unit`" + ` and ` + "`points`" + ` of ` + "`size`" + ` and ` + "`rounds`" + `. Figures are ` + "`operationsPerSecond`," + `
-` + "`megabytesPerSecond`, `cpuSecondsPerGB`, `cpuMicrosPerOperation`, `coresUsed`, `p50Millis`, `p99Millis`," + `
-` + "`p999Millis`, `samples` (of latencies), `residentMiB`; of starts `startMillis`, `startCPUMillis`, `idleMiB`," + `
-` + "`toolMillis`" + `. What was not measured is absent. New fields may come; these stay.
+bench.json has the same figures, of every round. Fields may be added; those that are there keep names and meanings.
+
+| field | |
+|---|---|
+| format | 1 |
+| date, command, machine | as above |
+| targets | the first table: what, case, figure, limit, atLeast (or else at most), kafka, tidemark, ratio, met |
+| cases | name, group, target, unit (of an operation), date, core, kafkaWarmSeconds, tidemarkWarmSeconds, seconds, failure, rounds |
+| rounds | a list of objects with kafka and tidemark, each an object of figures; one that was not measured is absent |
+| growth | curves: name, figure, unit, and points with size, failure, rounds |
+
+Figures are operationsPerSecond, megabytesPerSecond, cpuSecondsPerGB, cpuMicrosPerOperation, coresUsed, p50Millis,
+p99Millis, p999Millis, samples (how many latencies), residentMiB; of starts startMillis, startCPUMillis, idleMiB,
+toolMillis.
 `

@@ -5,6 +5,7 @@ package bench
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"tidemark/record"
 )
@@ -19,8 +20,9 @@ type group struct {
 // trial is a load and how it is measured.
 type trial struct {
 	load
-	full   bool // Kafka has this load for -warm before; otherwise for -rewarm, after loads of the same kind
-	pinned bool // the brokers are bound to one core, the client to the others
+	full   bool          // Kafka has this load for -warm before; otherwise for -rewarm, after loads of the same kind
+	pinned bool          // the brokers are bound to one core, the client to the others
+	fill   time.Duration // about what its data takes, for both
 	curve  *curve
 	size   int // with curve, which point of it this is
 }
@@ -42,7 +44,7 @@ const (
 func groups() []group {
 	all := []group{produceGroup(record.None), produceGroup(record.LZ4), produceGroup(record.Zstd)}
 	stored := data{"consume", 1, kept, 1000, 1000, 1024, false}
-	singles := data{"singles", 1, kept, 100_000, 1, 1024, false}
+	singles := data{"singles", 1, kept, 50_000, 1, 1024, false}
 	e2e := func(name string) data { return scratch(name, 1) }
 	quiet := data{topic: "quiet", partitions: 1, configs: kept}
 	return append(all,
@@ -146,9 +148,10 @@ type target struct {
 }
 
 var targets = []target{
-	{"produce 1 KiB, acks=all, batches of 1 MiB: broker CPU", produceBig, "cpuSecondsPerGB", 1. / 3, false, "≤ ⅓", "s/GB"},
-	{"produce 100 B, batches of 1 MiB: broker CPU a record", produceSmall, "cpuMicrosPerOperation", 1. / 3, false, "≤ ⅓",
-		"µs"},
+	{"produce 1 KiB, acks=all, batches of 1 MiB: broker CPU", produceBig, "cpuSecondsPerGB", 1. / 3, false, "≤ ⅓",
+		"s/GB"},
+	{"produce 100 B, batches of 1 MiB: broker CPU a record", produceSmall, "cpuMicrosPerOperation", 1. / 3, false,
+		"≤ ⅓", "µs"},
 	{"the same, then", produceSmall, "cpuMicrosPerOperation", 1. / 4, false, "≤ ¼", "µs"},
 	{"consume from the page cache: broker CPU", consumeWarm, "cpuSecondsPerGB", 2. / 3, false, "≤ ⅔", "s/GB"},
 	{"throughput of produce, broker on one core", producePinned, "megabytesPerSecond", 2, true, "≥ 2", "MB/s"},

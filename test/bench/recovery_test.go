@@ -85,8 +85,8 @@ func BenchmarkStartSealed(b *testing.B) {
 	}
 }
 
-// writeSegments makes segments of one record each, behind those of tinySegments that topic t has in a directory that was
-// closed in good order, until there are n.
+// writeSegments makes segments of one record each, behind those of tinySegments that topic t has in a directory that
+// was closed in good order, until there are n.
 func writeSegments(dir string, n int) error {
 	logs, err := filepath.Glob(filepath.Join(dir, startTopic+"-0", "*.log"))
 	if err != nil || len(logs) == 0 {

@@ -44,7 +44,8 @@ func BenchmarkRetention(b *testing.B) {
 // would keep all.
 func makeSegments(b *testing.B, addr string) {
 	b.Helper()
-	if err := createTopic(b.Context(), addr, startTopic, 1, with(tinySegments, "file.delete.delay.ms", "1000")); err != nil {
+	configs := with(tinySegments, "file.delete.delay.ms", "1000")
+	if err := createTopic(b.Context(), addr, startTopic, 1, configs); err != nil {
 		b.Fatal(err)
 	}
 	w := dial(b, addr)

@@ -23,11 +23,11 @@ var (
 	casesFlag   = flag.String("cases", "", "regular `expression` of the cases and curves that run; none: all")
 	targetsFlag = flag.Bool("targets", false, "only the cases of the table of targets run")
 	warmFlag    = flag.Duration("warm", time.Minute, "how long Kafka has a load before counting")
-	rewarmFlag  = flag.Duration("rewarm", 15*time.Second, "how long, when it had another load of the same kind before")
+	rewarmFlag  = flag.Duration("rewarm", 10*time.Second, "how long, when it had another load of the same kind before")
 	ownFlag     = flag.Duration("own", 3*time.Second, "how long Tidemark has it")
 	timeFlag    = flag.Duration("time", 5*time.Second, "how long is counted")
 	roundsFlag  = flag.Int("rounds", 3, "how often both are measured, in turn")
-	pinFlag     = flag.Int("pin", -1, "`core` that the brokers are bound to in every case; -1: none, but core 0 where a case asks for one")
+	pinFlag     = flag.Int("pin", -1, "`core` of the brokers in every case; -1: any, but core 0 where a case is for one core")
 	dirFlag     = flag.String("dir", "", "`directory` for the brokers' data; none: the one for temporary files")
 	outFlag     = flag.String("out", "", "`directory` of bench.md and bench.json; none: the output only")
 	addFlag     = flag.Bool("add", false, "what bench.json has of other cases stays")
@@ -77,7 +77,7 @@ func newSession(b *testing.B) (s *session, end func()) {
 	context.AfterFunc(ctx, stop) // a second interrupt kills
 	s = &session{b: b, ctx: ctx, both: contenders(b, quickRetention), began: time.Now()}
 	var err error
-	if s.doc, err = openDocument(b); err != nil {
+	if s.doc, err = openDocument(); err != nil {
 		b.Fatal(err)
 	}
 	return s, func() {
@@ -113,15 +113,21 @@ func selected(all []group, wants func(string) bool) (out []group) {
 func (s *session) plan(all []group) {
 	for _, g := range all {
 		s.planned += startsOfPair
-		for _, t := range g.trials {
+		made := map[string]bool{}
+		for i := range g.trials {
+			t := &g.trials[i]
+			if !made[t.data.topic] {
+				t.fill = 2 * t.data.takes()
+			}
+			made[t.data.topic] = true
 			s.planned += t.takes()
 			s.steps++
 		}
 	}
 }
 
-// startsOfPair is about what the starts of both brokers and the first data of a group take.
-const startsOfPair = 15 * time.Second
+// startsOfPair is about what the starts of both brokers take.
+const startsOfPair = 10 * time.Second
 
 func (t trial) warm() time.Duration {
 	if t.full {
@@ -130,9 +136,24 @@ func (t trial) warm() time.Duration {
 	return min(*warmFlag, *rewarmFlag)
 }
 
+// rounds is how often both are measured; for a point of a curve two are enough.
+func (t trial) rounds() int {
+	if t.curve != nil {
+		return min(2, *roundsFlag)
+	}
+	return *roundsFlag
+}
+
 func (t trial) takes() time.Duration {
-	turns := time.Duration(2 * *roundsFlag)
-	return t.warm() + *ownFlag + turns*(*timeFlag)
+	turns := time.Duration(2 * t.rounds())
+	return t.fill + t.warm() + *ownFlag + turns*(*timeFlag)
+}
+
+// takes is about how long one broker's data takes to be made.
+func (d data) takes() time.Duration {
+	megabytes := float64(d.batches) * float64(d.records*d.valueBytes) / 1e6
+	seconds := float64(d.batches)/8000 + megabytes/250 + float64(d.partitions)/100
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // say prints a line of progress.
@@ -284,7 +305,7 @@ func (s *session) trial(p *pair, t trial) (out result, err error) {
 			return out, fmt.Errorf("warm %s up: %w", p.rigs[i].name, err)
 		}
 	}
-	if out.Rounds, err = s.rounds(p, t.load); err != nil || !t.data.temporary {
+	if out.Rounds, err = s.rounds(p, t); err != nil || !t.data.temporary {
 		return out, err
 	}
 	for _, r := range p.rigs {
@@ -294,12 +315,12 @@ func (s *session) trial(p *pair, t trial) (out result, err error) {
 }
 
 // rounds measures both in turn.
-func (s *session) rounds(p *pair, l load) (out []round, err error) {
-	for i := range *roundsFlag {
+func (s *session) rounds(p *pair, t trial) (out []round, err error) {
+	for i := range t.rounds() {
 		var both [2]figures
 		for k, r := range p.rigs {
-			s.say("%s: round %d of %d, %s", l.name, i+1, *roundsFlag, r.name)
-			if both[k], err = measure(s.ctx, r, l, *timeFlag); err == nil {
+			s.say("%s: round %d of %d, %s", t.name, i+1, t.rounds(), r.name)
+			if both[k], err = measure(s.ctx, r, t.load, *timeFlag); err == nil {
 				err = s.ctx.Err() // a round that was cut short does not count
 			}
 			if err != nil {

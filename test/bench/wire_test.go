@@ -35,8 +35,10 @@ func connect(addr string) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}, nil
+	return &wire{conn: conn, in: newReader(conn)}, nil
 }
+
+func newReader(conn net.Conn) *bufio.Reader { return bufio.NewReaderSize(conn, 64<<10) }
 
 // dial connects for as long as a benchmark runs.
 func dial(b *testing.B, addr string) *wire {
