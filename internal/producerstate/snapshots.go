@@ -246,6 +246,15 @@ func (m *Manager) DeleteSnapshot(offset int64) error {
 	return nil
 }
 
+// TakeSnapshot forgets one snapshot for a caller that renames or removes its file, and returns the path; ok is false
+// when there is none.
+func (m *Manager) TakeSnapshot(offset int64) (name string, ok bool) {
+	if !m.forget(offset) {
+		return "", false
+	}
+	return m.path(offset), true
+}
+
 // MarkSnapshotDeleted renames one snapshot for removal later, when its segment
 // goes, and returns the new path; ok is false when there is none. Errors are those
 // of the disk.
