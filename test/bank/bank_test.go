@@ -30,7 +30,8 @@ const (
 	topic      = "ledger"
 	partitions = 5
 	tellers    = 4
-	rounds     = 4 // of the broker's life
+	rounds     = 4 // of the broker's life, and more where the machine is slow
+	maxRounds  = 40
 	roundTime  = 1500 * time.Millisecond
 )
 
@@ -68,7 +69,7 @@ func TestBank(t *testing.T) {
 		aborted: map[string]bool{}}
 	b.open()
 	b.createTopic()
-	for round := range rounds {
+	for round := 0; round < rounds || round < maxRounds && !b.enough(); round++ {
 		ctx, stop := context.WithTimeout(context.Background(), roundTime)
 		var work sync.WaitGroup
 		for i := range tellers {
@@ -88,6 +89,13 @@ func TestBank(t *testing.T) {
 	}
 	b.fenceTellers()
 	b.audit()
+}
+
+// enough tells whether there is something to audit.
+func (b *bank) enough() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.committed) >= rounds*tellers
 }
 
 func (b *bank) createTopic() {
@@ -171,7 +179,7 @@ func half(transfer string, account int32, amount int) *kgo.Record {
 
 // fenceTellers ends the transactions that are still open.
 func (b *bank) fenceTellers() {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for i := range tellers {
 		client := b.producer(fmt.Sprintf("teller-%d", i))
@@ -212,13 +220,13 @@ func (b *bank) audit() {
 	}
 	b.t.Logf("%d transfers begun, %d confirmed, %d aborted, %d read", b.begun, len(b.committed), len(b.aborted),
 		len(halves))
-	if len(b.committed) < rounds*tellers {
+	if !b.enough() {
 		b.t.Errorf("only %d transfers were confirmed", len(b.committed))
 	}
 }
 
 func (b *bank) read() []entry {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	admin := b.client()
 	defer admin.Close()

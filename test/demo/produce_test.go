@@ -35,6 +35,7 @@ func (w *world) produce(t *testing.T, s scenario) {
 	t.Helper()
 	for _, to := range w.servers {
 		client := ledger.Dial(t, to.Addr)
+		client.WaitLed(t, s.topic, 1) // Kafka answers a creation before that
 		options := idempotent(t, client)
 		options.Codec = s.codec
 		for _, b := range s.batches {

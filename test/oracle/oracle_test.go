@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/test/ledger"
 )
 
 // A node starts, serves Kafka's tools, survives a kill and a clean stop, and logs no error.
@@ -27,6 +29,7 @@ func nodeAndTools(t *testing.T, k *Kafka) {
 	if out != "Created topic a.\n" {
 		t.Errorf("create printed %q", out)
 	}
+	ledger.Dial(t, n.Addr).WaitLed(t, "a", 2) // the producer would warn of partitions that are not led yet
 	r := k.ToolInput(t, "one\ntwo\n", "kafka-console-producer", append(server, "--topic", "a")...)
 	if r.Exit != 0 || r.Stderr != "" {
 		t.Errorf("producer: %+v", r)
