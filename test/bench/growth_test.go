@@ -74,7 +74,7 @@ func BenchmarkGrowth(b *testing.B) {
 			b.Errorf("%s: %v", sealedCurve, err)
 		}
 	}
-	b.Log("\n" + s.doc.markdown())
+	s.doc.print()
 }
 
 // growthGroups are the curves that are wanted, each a group.

@@ -119,7 +119,7 @@ func (d data) fill(ctx context.Context, addr string) error {
 }
 
 // each runs a worker on each of n connections until the context ends; it has the meter begin when all are connected.
-func (r *rig) each(ctx context.Context, m *meter, n int, work func(i int, w *wire) error) error {
+func (r *rig) each(ctx context.Context, m *meter, n int, work func(ctx context.Context, i int, w *wire) error) error {
 	wires := make([]*wire, 0, n)
 	defer func() {
 		for _, w := range wires {
@@ -141,7 +141,7 @@ func (r *rig) each(ctx context.Context, m *meter, n int, work func(i int, w *wir
 	m.begin(ctx)
 	all, ctx := errgroup.WithContext(ctx)
 	for i, w := range wires {
-		all.Go(func() error { return work(i, w) })
+		all.Go(func() error { return work(ctx, i, w) })
 	}
 	return all.Wait()
 }
@@ -156,7 +156,7 @@ func produce(name string, d data, workers, n, valueBytes int, codec record.Codec
 		if err != nil {
 			return err
 		}
-		return r.each(ctx, m, workers, func(i int, w *wire) error {
+		return r.each(ctx, m, workers, func(ctx context.Context, i int, w *wire) error {
 			q := vary(produceRequest(d.topic, int32(mark>>32), set))
 			next := i
 			return pipeline(ctx, w, func() []byte {
@@ -191,7 +191,7 @@ func pipeline(ctx context.Context, w *wire, next func() []byte, done func()) err
 // consume reads a topic from its start, again and again, on some connections, each for itself.
 func consume(name string, d data, connections int, cold bool) load {
 	run := func(ctx context.Context, r *rig, m *meter) error {
-		return r.each(ctx, m, connections, func(_ int, w *wire) error {
+		return r.each(ctx, m, connections, func(ctx context.Context, _ int, w *wire) error {
 			q := vary(fetchRequest(d.topic, 0, mark, 500, 4<<20))
 			for next := d.end(); ctx.Err() == nil; {
 				if next >= d.end() {
@@ -230,7 +230,7 @@ func (r *rig) dropLogs(topic string) error {
 // lookUps asks for random times.
 func lookUps(name string, d data, connections int) load {
 	run := func(ctx context.Context, r *rig, m *meter) error {
-		return r.each(ctx, m, connections, func(i int, w *wire) error {
+		return r.each(ctx, m, connections, func(ctx context.Context, i int, w *wire) error {
 			rng := rand.New(rand.NewPCG(uint64(i), 1))
 			q := vary(listOffsetsRequest(d.topic, mark))
 			return timed(ctx, m, func() error {
@@ -267,7 +267,7 @@ func timed(ctx context.Context, m *meter, do func() error) error {
 // randomFetches reads one record at a random offset.
 func randomFetches(name string, d data) load {
 	run := func(ctx context.Context, r *rig, m *meter) error {
-		return r.each(ctx, m, 4, func(i int, w *wire) error {
+		return r.each(ctx, m, 4, func(ctx context.Context, i int, w *wire) error {
 			rng := rand.New(rand.NewPCG(uint64(i), 2))
 			q := vary(fetchRequest(d.topic, 0, mark, 500, 1))
 			return timed(ctx, m, func() error {

@@ -5,6 +5,7 @@ package bench
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -36,14 +37,7 @@ var fewSamples = map[string]float64{"p99Millis": 1000, "p999Millis": 10_000}
 func (d *document) markdown() string {
 	var out strings.Builder
 	d.Machine.head(&out, d)
-	if len(d.Targets) > 0 {
-		out.WriteString("## What is to be reached\n\n| what | Kafka | Tidemark | ratio | wanted | met |\n" +
-			"|---|---:|---:|---:|---:|---|\n")
-		for _, t := range d.Targets {
-			t.write(&out)
-		}
-		out.WriteString("\nRatio is Tidemark ÷ Kafka, with that of the lowest and of the highest round.\n\n")
-	}
+	d.reached(&out)
 	if len(d.Cases) > 0 {
 		out.WriteString("## Cases\n\n")
 	}
@@ -58,6 +52,30 @@ func (d *document) markdown() string {
 	}
 	out.WriteString(foot)
 	return out.String()
+}
+
+// print prints the page, or the table of targets when the page is in a file.
+func (d *document) print() {
+	if *outFlag == "" {
+		fmt.Println("\n" + d.markdown())
+		return
+	}
+	var out strings.Builder
+	d.reached(&out)
+	fmt.Printf("\n%sThe whole is in %s\n", out.String(), filepath.Join(*outFlag, "bench.md"))
+}
+
+// reached is the table of targets.
+func (d *document) reached(out *strings.Builder) {
+	if len(d.Targets) == 0 {
+		return
+	}
+	out.WriteString("## What is to be reached\n\n| what | Kafka | Tidemark | ratio | wanted | met |\n" +
+		"|---|---:|---:|---:|---:|---|\n")
+	for _, t := range d.Targets {
+		t.write(out)
+	}
+	out.WriteString("\nRatio is Tidemark ÷ Kafka, with that of the lowest and of the highest round.\n\n")
 }
 
 func (t targetResult) write(out *strings.Builder) {

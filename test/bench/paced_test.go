@@ -23,7 +23,7 @@ func waiting(name string, d data, consumers int, slow bool) load {
 		if slow {
 			waitMs = 0
 		}
-		return r.each(ctx, m, consumers, func(i int, w *wire) error {
+		return r.each(ctx, m, consumers, func(ctx context.Context, i int, w *wire) error {
 			frame := appendFrame(nil, fetchRequest(d.topic, 0, 0, waitMs, 1<<20))
 			if slow {
 				pause(ctx, 5*time.Second*time.Duration(i)/time.Duration(consumers))
@@ -61,7 +61,7 @@ func rarely(name string, d data) load {
 		if err != nil {
 			return err
 		}
-		return r.each(ctx, m, 1, func(_ int, w *wire) error {
+		return r.each(ctx, m, 1, func(ctx context.Context, _ int, w *wire) error {
 			q := vary(produceRequest(d.topic, int32(mark>>32), set))
 			tick := time.NewTicker(time.Millisecond)
 			defer tick.Stop()
@@ -74,7 +74,7 @@ func rarely(name string, d data) load {
 					return err
 				}
 				next[r.name]++
-				m.did(1, 100)
+				m.did(1, 0)
 			}
 			return nil
 		})

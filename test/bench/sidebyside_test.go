@@ -68,7 +68,7 @@ func BenchmarkSideBySide(b *testing.B) {
 	if len(starts) > 0 && s.ctx.Err() == nil {
 		s.starts(starts)
 	}
-	b.Log("\n" + s.doc.markdown())
+	s.doc.print()
 }
 
 // newSession begins a run, which an interrupt ends after the measurement that it meets.
