@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -60,6 +61,9 @@ const serveExample = `  tidemark serve
   tidemark serve --config server.properties --set num.partitions=3
   tidemark serve --read-only /mnt/snapshot/kafka-logs
   tidemark serve --read-only /tmp/orders-0 /tmp/orders-1 --listen 127.0.0.1:9192`
+
+// everyLevel lets everything through: the broker's loggers have levels of their own.
+const everyLevel = slog.Level(math.MinInt32)
 
 // serveOptions are the options of serve.
 type serveOptions struct {
@@ -137,14 +141,14 @@ func serve(ctx context.Context, env *cli.Env, o serveOptions) error {
 	if err := level.UnmarshalText([]byte(o.level)); err != nil {
 		return fmt.Errorf("--log-level %q: want debug, info, warn or error", o.level)
 	}
-	logger := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
+	logger := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: everyLevel}))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
 
 	starting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	options := broker.Options{Properties: props, Logger: logger, Version: versionText(buildInfo()),
+	options := broker.Options{Properties: props, Logger: logger, LogLevel: level, Version: versionText(buildInfo()),
 		AcceptStrays: o.acceptStrays}
 	if o.readOnly {
 		if options.ReadOnly = o.dirs; len(o.dirs) == 0 {

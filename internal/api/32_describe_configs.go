@@ -90,7 +90,7 @@ func (a *API) resourceConfigs(c *call, kind metadata.ResourceType, name string) 
 		if name == "" {
 			return a.Node().DescribeClusterDefault(), nil
 		}
-		if err := a.checkOwnID(name); err != nil {
+		if err := a.checkOwnID(name, "Unexpected broker id, expected %d or empty string, but received %s"); err != nil {
 			return nil, err
 		}
 		return a.Node().DescribeBroker(), nil
@@ -102,7 +102,7 @@ func (a *API) resourceConfigs(c *call, kind metadata.ResourceType, name string) 
 		}
 		return config.DescribeClientMetrics(stored)
 	case metadata.ResourceBrokerLogger:
-		return nil, a.checkOwnID(name)
+		return a.describeLoggers(c, name)
 	}
 	return nil, wireError(kerr.InvalidRequest, fmt.Sprintf("Unsupported resource type: %d", kind))
 }
@@ -120,15 +120,15 @@ func (a *API) topicConfigs(c *call, name string, stored map[string]string) ([]co
 	return a.Node().DescribeTopic(stored)
 }
 
-// checkOwnID refuses the id of another broker: what is configured there statically only it knows.
-func (a *API) checkOwnID(name string) error {
+// checkOwnID refuses the id of another broker: what is configured there statically only it knows. unexpected takes
+// this node's id and the name.
+func (a *API) checkOwnID(name, unexpected string) error {
 	id, err := strconv.ParseInt(name, 10, 32)
 	if err != nil {
 		return wireError(kerr.InvalidRequest, "Broker id must be an integer, but it is: "+name)
 	}
 	if int32(id) != a.NodeID {
-		return wireError(kerr.InvalidRequest,
-			fmt.Sprintf("Unexpected broker id, expected %d or empty string, but received %s", a.NodeID, name))
+		return wireError(kerr.InvalidRequest, fmt.Sprintf(unexpected, a.NodeID, name))
 	}
 	return nil
 }
@@ -145,7 +145,8 @@ func describedConfig(request *kmsg.DescribeConfigsRequest, e config.Entry) kmsg.
 		}
 	}
 	out.ConfigType = kmsg.ConfigType(e.Type)
-	if request.IncludeDocumentation && e.Doc != "" {
+	// Kafka: what a logger is for is told as an empty text, whether asked for or not.
+	if request.IncludeDocumentation && e.Doc != "" || e.Source == config.SourceBrokerLogger {
 		doc := e.Doc
 		out.Documentation = &doc
 	}

@@ -21,7 +21,7 @@ func (a *API) alterConfigs(c *call, request *kmsg.AlterConfigsRequest) kmsg.Resp
 			all[i].ops = append(all[i].ops, controller.ConfigOp{Key: entry.Name, Op: controller.OpSet, Value: entry.Value})
 		}
 	}
-	a.checkAlterations(c, all, true)
+	a.checkAlterations(c, all, true, request.ValidateOnly)
 	alter := controller.AlterConfigs{ValidateOnly: request.ValidateOnly}
 	for _, x := range accepted(all) {
 		replace := controller.ReplaceConfigs{Resource: x.resource}
@@ -30,8 +30,10 @@ func (a *API) alterConfigs(c *call, request *kmsg.AlterConfigsRequest) kmsg.Resp
 		}
 		alter.Resources = append(alter.Resources, replace)
 	}
-	result, err := quorum.Ask[controller.AlterConfigsResult](c.ctx, a.Metadata, alter, c.caller.Principal)
-	takeOutcomes(all, result, err)
+	if len(alter.Resources) > 0 {
+		result, err := quorum.Ask[controller.AlterConfigsResult](c.ctx, a.Metadata, alter, c.caller.Principal)
+		takeOutcomes(all, result, err)
+	}
 	response := answerTo[*kmsg.AlterConfigsResponse](request)
 	for _, x := range all {
 		out := kmsg.NewAlterConfigsResponseResource()

@@ -21,13 +21,15 @@ func (a *API) incrementalAlterConfigs(c *call, request *kmsg.IncrementalAlterCon
 				Value: entry.Value})
 		}
 	}
-	a.checkAlterations(c, all, false)
+	a.checkAlterations(c, all, false, request.ValidateOnly)
 	alter := controller.IncrementalAlterConfigs{ValidateOnly: request.ValidateOnly}
 	for _, x := range accepted(all) {
 		alter.Resources = append(alter.Resources, controller.AlterResource{Resource: x.resource, Ops: x.ops})
 	}
-	result, err := quorum.Ask[controller.AlterConfigsResult](c.ctx, a.Metadata, alter, c.caller.Principal)
-	takeOutcomes(all, result, err)
+	if len(alter.Resources) > 0 {
+		result, err := quorum.Ask[controller.AlterConfigsResult](c.ctx, a.Metadata, alter, c.caller.Principal)
+		takeOutcomes(all, result, err)
+	}
 	response := answerTo[*kmsg.IncrementalAlterConfigsResponse](request)
 	for _, x := range all {
 		out := kmsg.NewIncrementalAlterConfigsResponseResource()

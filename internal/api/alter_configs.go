@@ -18,13 +18,14 @@ type alteration struct {
 	resource metadata.ConfigResource
 	ops      []controller.ConfigOp
 	err      error // nil: accepted so far
+	done     bool  // by this broker alone
 }
 
 // accepted are those that go to the controller, in order.
 func accepted(all []alteration) []alteration {
 	var out []alteration
 	for _, x := range all {
-		if x.err == nil {
+		if x.err == nil && !x.done {
 			out = append(out, x)
 		}
 	}
@@ -36,7 +37,7 @@ func takeOutcomes(all []alteration, result controller.AlterConfigsResult, err er
 	next := 0
 	for i := range all {
 		switch {
-		case all[i].err != nil:
+		case all[i].err != nil || all[i].done:
 		case err != nil:
 			all[i].err = err
 		default:
@@ -48,11 +49,11 @@ func takeOutcomes(all []alteration, result controller.AlterConfigsResult, err er
 	}
 }
 
-// checkAlterations is what the broker checks before the controller sees a change. whole: the configs replace all that
-// the resource had.
+// checkAlterations is what the broker checks before the controller sees a change; those of loggers are done here.
+// whole: the configs replace all that the resource had.
 //
 // Kafka: ConfigAdminManager.preprocess.
-func (a *API) checkAlterations(c *call, all []alteration, whole bool) {
+func (a *API) checkAlterations(c *call, all []alteration, whole, validateOnly bool) {
 	times := map[metadata.ConfigResource]int{}
 	for _, x := range all {
 		times[x.resource]++
@@ -63,7 +64,11 @@ func (a *API) checkAlterations(c *call, all []alteration, whole bool) {
 			x.err = wireError(kerr.InvalidRequest, "Each resource must appear at most once.")
 			continue
 		}
-		if x.err = checkKeys(x.ops); x.err == nil {
+		switch x.err = checkKeys(x.ops); {
+		case x.err != nil:
+		case x.resource.Type == metadata.ResourceBrokerLogger && !whole:
+			x.err, x.done = a.alterLoggers(c, x, validateOnly), true
+		default:
 			x.err = a.checkAlteration(c, x, whole)
 		}
 	}
@@ -91,8 +96,6 @@ func checkKeys(ops []controller.ConfigOp) error {
 // checkAlteration checks that the caller may, and that a broker can take on the changed values while it runs.
 func (a *API) checkAlteration(c *call, x *alteration, whole bool) error {
 	switch r := x.resource; {
-	case r.Type == metadata.ResourceBrokerLogger && !whole:
-		return a.checkLoggers(c, x)
 	case r.Type == metadata.ResourceBroker:
 		return a.checkBrokerAlteration(c, x, whole)
 	case r.Type == metadata.ResourceTopic && !a.allowed(c, auth.AlterConfigs, auth.Topic(r.Name)):
@@ -136,20 +139,6 @@ func (a *API) checkBrokerAlteration(c *call, x *alteration, whole bool) error {
 		}
 	}
 	return a.Node().CheckBrokerChanges(perBroker, a.Metadata.Image().Config(x.resource).Map(), changes)
-}
-
-// checkLoggers refuses changes of loggers: there is none whose level could be set.
-func (a *API) checkLoggers(c *call, x *alteration) error {
-	if !a.allowed(c, auth.AlterConfigs, auth.Cluster) {
-		return kerr.ClusterAuthorizationFailed
-	}
-	if err := a.checkNodeID(x.resource.Name, "Unexpected node id. Expected %d, but received %s"); err != nil {
-		return err
-	}
-	for _, op := range x.ops {
-		return wireError(kerr.InvalidConfig, "Logger "+op.Key+" does not exist!")
-	}
-	return nil
 }
 
 // checkNodeID refuses a name that is not this node's id; unexpected takes this node's id and the name.

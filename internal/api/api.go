@@ -23,7 +23,8 @@ type Metadata interface {
 	Image() *metadata.Image
 }
 
-// Options are what the handlers work on. All but Logger, Metrics and LookupHost are required.
+// Options are what the handlers work on. All but Logger, Loggers, Metrics and LookupHost are
+// required.
 type Options struct {
 	NodeID     int32
 	ClusterID  string
@@ -50,6 +51,8 @@ type Options struct {
 	Quorum func() Quorum
 	// LookupHost tells whether a host's name has an address; nil: every name is taken.
 	LookupHost func(ctx context.Context, host string) error
+	// Loggers are the loggers of the BROKER_LOGGER resource; nil: there is none.
+	Loggers Loggers
 	// SlowLookup is the time from which on a look-up by time is logged with the way it took; 0: never.
 	SlowLookup time.Duration
 }

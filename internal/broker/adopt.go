@@ -227,7 +227,7 @@ func (b *Broker) quorumOptions(home logdir.Directory) (quorum.Options, error) {
 	}
 	return quorum.Options{
 		FS: b.opts.FS, LogDir: home.Path, DirectoryID: home.ID, NodeID: c.NodeID, Controller: controller.New(decides),
-		Clock: time.Now, Random: rand.Reader, Logger: b.log, Endpoints: controllerEndpoints(c),
+		Clock: time.Now, Random: rand.Reader, Logger: b.loggers.logger(quorumLogger), Endpoints: controllerEndpoints(c),
 		SegmentBytes: c.MetadataLogSegmentBytes, SegmentMs: c.MetadataLogSegmentAge.Milliseconds(),
 		SnapshotBytes: c.MetadataLogMaxRecordBytesBetweenSnapshots, SnapshotInterval: neverIfZero(c),
 		MaxRetentionBytes: c.MetadataMaxRetentionBytes, MaxRetention: c.MetadataMaxRetention,

@@ -27,7 +27,10 @@ type Options struct {
 	// needs and Properties lack is filled in (config.FillStandalone).
 	Properties map[string]string
 	Logger     *slog.Logger // nil: silent
-	FS         vfs.FS       // nil: the operating system's
+	// LogLevel is the level of all loggers at the start, which can be changed while the broker runs as far down as
+	// Logger's own; nil: Logger's own.
+	LogLevel slog.Leveler
+	FS       vfs.FS // nil: the operating system's
 	// Version is told on the admin port.
 	Version string
 	// ReadOnly are log directories, folders of partitions' folders, or partitions' folders to serve without changing
@@ -41,7 +44,8 @@ type Options struct {
 // Broker is a running broker.
 type Broker struct {
 	opts      Options
-	log       *slog.Logger
+	loggers   *loggers
+	log       *slog.Logger // the root logger
 	started   time.Time
 	node      atomic.Pointer[config.Node]
 	static    *config.Node
@@ -83,7 +87,8 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 	if o.FS == nil {
 		o.FS = vfs.OS()
 	}
-	b := &Broker{opts: o, log: o.Logger, started: time.Now(), epoch: -1}
+	levels := newLoggers(o.Logger, o.LogLevel)
+	b := &Broker{opts: o, loggers: levels, log: levels.logger(rootLogger), started: time.Now(), epoch: -1}
 	for _, step := range b.steps() {
 		err := ctx.Err()
 		if err == nil {

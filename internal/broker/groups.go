@@ -19,7 +19,8 @@ func (b *Broker) makeGroups(c *config.Broker) {
 	b.groups = coordinator.NewGroups(coordinator.GroupsOptions{
 		Machine: group.Options{Config: b.groupConfig, ConsumerConfig: b.consumerConfig, NewID: randomUUID,
 			NewShortID: func() string { return metadata.UUID(newID()).String() }},
-		Image: b.quorum.Image, Clock: time.Now, Timer: replica.RealTimer, Logger: b.log,
+		Image: b.quorum.Image, Clock: time.Now, Timer: replica.RealTimer,
+		Logger:      b.loggers.logger(coordinatorLogger),
 		ExpireEvery: b.expireGroupsEvery(c), WriteTimeout: c.Groups.OffsetsCommitTimeout,
 		LoadBytes: int(c.Groups.OffsetsLoadBufferSizeBytes),
 	})

@@ -94,12 +94,13 @@ func (b *Broker) serve(context.Context) error {
 	b.api = api.New(api.Options{NodeID: c.NodeID, ClusterID: b.clusterID(), Profile: profile, Metadata: b.quorum,
 		Replicas: b.replicas, Dirs: b.dirs, Quorum: b.quorumState, LookupHost: lookupHost, Node: b.node.Load,
 		Authorizer: b.authorizer(), Clock: time.Now, Rand: rand.Uint64,
-		Logger: b.log, Metrics: b.metrics.api(), Features: b.features, ConsumerGroups: b.consumerGroups,
+		Logger: b.loggers.logger(apiLogger), Loggers: b.loggers, Metrics: b.metrics.api(),
+		Features: b.features, ConsumerGroups: b.consumerGroups,
 		SlowLookup:    max(0, c.LookupSlow),
 		NewProducerID: b.producerIDs.New, Transactions: b.transactions, Markers: b.markers,
 		Groups: b.groups})
 	b.server, err = server.New(server.Options{Handler: b.api, Versions: b.api.Versions(), Now: time.Now,
-		Logger: b.log, Metrics: b.metrics, MaxRequestBytes: c.SocketRequestMaxBytes,
+		Logger: b.loggers.logger(serverLogger), Metrics: b.metrics, MaxRequestBytes: c.SocketRequestMaxBytes,
 		MaxQueuedBytes: queuedBytes(c), IdleTimeout: c.ConnectionsMaxIdle,
 		Limits: connectionLimits(b.node.Load()), SendBufferBytes: int(c.SocketSendBufferBytes),
 		ReceiveBufferBytes: int(c.SocketReceiveBufferBytes)})

@@ -184,7 +184,8 @@ func (b *Broker) openReadOnly(context.Context) error {
 	c := b.config()
 	dirs, err := logdir.Open(logdir.Options{
 		FS: b.opts.FS, Dirs: b.found.dirs, ReadOnly: b.found.folders, Settings: dirSettings(b), Clock: time.Now,
-		Rand: mathrand.Uint64, NewID: newID, Scheduler: b.scheduler, Logger: b.log, Files: b.files, Pages: b.pages,
+		Rand: mathrand.Uint64, NewID: newID, Scheduler: b.scheduler,
+		Logger: b.loggers.logger(logdirLogger), Files: b.files, Pages: b.pages,
 		Metrics: &b.logs, Memory: newDecompression(c), Offline: b.directoryFailed,
 	})
 	if err != nil {

@@ -24,8 +24,8 @@ func (b *Broker) openDirectories(context.Context) error {
 	c := b.config()
 	dirs, err := logdir.Open(logdir.Options{
 		FS: b.opts.FS, Dirs: c.LogDirs, Settings: dirSettings(b), Clock: time.Now, Rand: mathrand.Uint64, NewID: newID,
-		Scheduler: b.scheduler, Logger: b.log, Files: b.files, Pages: b.pages, Metrics: &b.logs, Memory: newDecompression(c),
-		Offline: b.directoryFailed,
+		Scheduler: b.scheduler, Logger: b.loggers.logger(logdirLogger), Files: b.files, Pages: b.pages, Metrics: &b.logs,
+		Memory: newDecompression(c), Offline: b.directoryFailed,
 	})
 	var foreign *logdir.IdentityError
 	if errors.As(err, &foreign) {
@@ -60,7 +60,7 @@ func dirSettings(b *Broker) logdir.Settings {
 // that met the failure holds its partition's lock.
 func (b *Broker) directoryFailed(dir string, partitions []checkpoint.TopicPartition, err error) {
 	if b.replicas != nil {
-		b.scheduler.Background(func() { b.replicas.Offline(dir, partitions, err) })
+		b.scheduler.Soon(func() { b.replicas.Offline(dir, partitions, err) })
 	}
 }
 
@@ -146,7 +146,7 @@ func (b *Broker) makeReplicas(context.Context) error {
 	b.applyConfigs(b.quorum.Image())
 	b.replicas = replica.NewManager(replica.Options{NodeID: b.config().NodeID, Dirs: b.dirs,
 		TopicConfig: b.topicConfig, Timer: replica.RealTimer, Leadership: b.leadership,
-		Logger: b.log})
+		Logger: b.loggers.logger(replicaLogger)})
 	b.markers.Replicas = b.replicas
 	return nil
 }

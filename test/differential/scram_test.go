@@ -60,7 +60,8 @@ func scramSteps() (steps []request) {
 		alterScram(none, credential("a", scram512, 8192)), // as it is
 		alterScram(none, credential("a", scram256, 5000), credential("a", scram512, 5000)),
 		alterScram(none, credential("c", scram256, 4095), credential("d", scram256, 16385), credential("e", scram512, 4095)),
-		alterScram(none, credential("c", scram256, 0), credential("d", scram512, -1), credential("e", scram512, math.MaxInt32)),
+		alterScram(none, credential("c", scram256, 0), credential("d", scram512, -1),
+			credential("e", scram512, math.MaxInt32)),
 		alterScram(none, credential("c", 0, 4096), credential("d", 3, 1), credential("e", -1, 4096)),
 		alterScram(none, credential("", scram256, 1), credential("", 9, 4096)),
 		alterScram(none, credential("c", 9, 4096), credential("c", scram256, 4096)),

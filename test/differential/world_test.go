@@ -49,6 +49,7 @@ func TestDifferential(t *testing.T) {
 	w.run(t, "log directories", w.testLogDirs)
 	w.run(t, "client quotas", w.testClientQuotas)
 	w.run(t, "SCRAM credentials", w.testScramCredentials)
+	w.run(t, "loggers", w.testLoggers)
 	w.run(t, "DescribeQuorum", w.testDescribeQuorum)
 	w.run(t, "ListConfigResources", w.testListConfigResources)
 	w.run(t, "InitProducerId", w.testInitProducerID)
