@@ -189,14 +189,18 @@ func wantTopics(t *testing.T, addr string, ends checkpoint.Offsets) {
 	must(t, err)
 	defer client.Close()
 	admin, ctx := kadm.NewClient(client), context.Background()
-	listed, err := admin.ListEndOffsets(ctx)
-	must(t, err)
 	got := checkpoint.Offsets{}
-	listed.Each(func(o kadm.ListedOffset) {
-		got[checkpoint.TopicPartition{Topic: o.Topic, Partition: o.Partition}] = o.Offset
-	})
-	if fmt.Sprint(got) != fmt.Sprint(ends) {
-		t.Errorf("end offsets %v, want %v", got, ends)
+	for deadline := time.Now().Add(time.Minute); fmt.Sprint(got) != fmt.Sprint(ends); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("end offsets %v, want %v", got, ends)
+			break
+		}
+		listed, err := admin.ListEndOffsets(ctx) // partitions are led a while after the broker serves
+		must(t, err)
+		clear(got)
+		listed.Each(func(o kadm.ListedOffset) {
+			got[checkpoint.TopicPartition{Topic: o.Topic, Partition: o.Partition}] = o.Offset
+		})
 	}
 	configs, err := admin.DescribeTopicConfigs(ctx, "a")
 	must(t, err)
