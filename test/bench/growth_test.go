@@ -31,7 +31,7 @@ func curves() []curve {
 			return lookUps("", segmented(n, 1, false), 4)
 		}},
 		{"look-up by time against entries of the time index of one segment", cpu, "look-up",
-			[]int{200, 2000, 20_000, 200_000}, func(n int) load {
+			[]int{100, 1000, 10_000, 100_000}, func(n int) load {
 				return lookUps("", data{fmt.Sprint("entries-", n), 1, with(kept, "segment.bytes", "2000000000"), n, 1, 4080,
 					false}, 4)
 			}},

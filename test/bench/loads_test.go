@@ -22,6 +22,7 @@ import (
 type rig struct {
 	name, addr, dir string
 	process         *proc.Process
+	other           *rig
 	has             map[string]bool // topics that are there
 }
 

@@ -21,6 +21,7 @@ var labels = []label{
 	{"cpuSecondsPerGB", "broker CPU, s/GB"},
 	{"cpuMicrosPerOperation", "broker CPU, µs/operation"},
 	{"coresUsed", "broker CPU, cores"},
+	{"otherCoresUsed", "CPU of the other, idle broker, cores"},
 	{"p50Millis", "p50, ms"},
 	{"p99Millis", "p99, ms"},
 	{"p999Millis", "p99.9, ms"},
@@ -104,6 +105,10 @@ func (r result) write(out *strings.Builder) {
 		text := strings.Replace(l.text, "operation", r.Unit, 1)
 		if strings.HasPrefix(l.text, "operations/s") {
 			text = plural(r.Unit) + "/s"
+		}
+		if l.figure == "otherCoresUsed" { // a ratio of these says nothing
+			fmt.Fprintf(out, "| %s | %s | %s | | |\n", l.text, number(c.kafka), number(c.tidemark))
+			continue
 		}
 		few := r.few(l.figure)
 		fmt.Fprintf(out, "| %s | %s%s | %s%s | **%s** | %s–%s |\n", text, number(c.kafka), few[0], number(c.tidemark),
@@ -226,7 +231,7 @@ bench.json has the same figures, of every round. Fields may be added; those that
 | rounds | a list of objects with kafka and tidemark, each an object of figures; one that was not measured is absent |
 | growth | curves: name, figure, unit, and points with size, failure, rounds |
 
-Figures are operationsPerSecond, megabytesPerSecond, cpuSecondsPerGB, cpuMicrosPerOperation, coresUsed, p50Millis,
-p99Millis, p999Millis, samples (how many latencies), residentMiB; of starts startMillis, startCPUMillis, idleMiB,
-toolMillis.
+Figures are operationsPerSecond, megabytesPerSecond, cpuSecondsPerGB, cpuMicrosPerOperation, coresUsed, otherCoresUsed
+(by the broker that is idle meanwhile), p50Millis, p99Millis, p999Millis, samples (how many latencies), residentMiB; of
+starts startMillis, startCPUMillis, idleMiB, toolMillis.
 `

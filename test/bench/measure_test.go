@@ -111,7 +111,8 @@ type meter struct {
 	mu         sync.Mutex
 	latencies  []time.Duration
 
-	pid    int
+	pid    int // of the broker
+	other  int // of the one that should be idle meanwhile
 	length time.Duration
 	end    context.CancelFunc
 	once   sync.Once
@@ -124,6 +125,7 @@ type meter struct {
 type outcome struct {
 	ops, bytes int64
 	wall, cpu  time.Duration
+	otherCPU   time.Duration
 	residentKB int64 // the largest of some samples
 }
 
@@ -131,7 +133,8 @@ type outcome struct {
 func measure(ctx context.Context, r *rig, l load, length time.Duration) (figures, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := &meter{pid: r.process.PID(), length: length, end: cancel, over: make(chan struct{})}
+	m := &meter{pid: r.process.PID(), other: r.other.process.PID(), length: length, end: cancel,
+		over: make(chan struct{})}
 	err := l.run(ctx, r, m)
 	cancel()
 	begun := true
@@ -158,19 +161,21 @@ func (m *meter) begin(ctx context.Context) {
 func (m *meter) count(ctx context.Context) {
 	defer close(m.over)
 	defer m.end()
-	start, before, err := time.Now(), time.Duration(0), error(nil)
-	if before, err = cpuTime(m.pid); err != nil {
-		m.err = err
+	start, ops, bytes := time.Now(), m.ops.Load(), m.bytes.Load()
+	before, err := cpuTime(m.pid)
+	otherBefore, otherErr := cpuTime(m.other)
+	if m.err = errors.Join(err, otherErr); m.err != nil {
 		return
 	}
-	ops, bytes := m.ops.Load(), m.bytes.Load()
 	sample := time.NewTicker(100 * time.Millisecond)
 	defer sample.Stop()
+	over := time.NewTimer(m.length)
+	defer over.Stop()
 	for done := false; !done; {
 		select {
 		case <-ctx.Done():
 			done = true
-		case <-time.After(time.Until(start.Add(m.length))):
+		case <-over.C:
 			done = true
 		case <-sample.C:
 		}
@@ -181,8 +186,9 @@ func (m *meter) count(ctx context.Context) {
 		}
 	}
 	after, err := cpuTime(m.pid)
-	m.err = err
-	m.out.wall, m.out.cpu = time.Since(start), after-before
+	otherAfter, otherErr := cpuTime(m.other)
+	m.err = errors.Join(err, otherErr)
+	m.out.wall, m.out.cpu, m.out.otherCPU = time.Since(start), after-before, otherAfter-otherBefore
 	m.out.ops, m.out.bytes = m.ops.Load()-ops, m.bytes.Load()-bytes
 }
 
@@ -202,7 +208,8 @@ type figures map[string]float64
 
 func (m *meter) figures() figures {
 	o := m.out
-	f := figures{"residentMiB": float64(o.residentKB) / 1024, "coresUsed": o.cpu.Seconds() / o.wall.Seconds()}
+	f := figures{"residentMiB": float64(o.residentKB) / 1024, "coresUsed": o.cpu.Seconds() / o.wall.Seconds(),
+		"otherCoresUsed": o.otherCPU.Seconds() / o.wall.Seconds()}
 	if o.ops > 0 {
 		f["operationsPerSecond"] = float64(o.ops) / o.wall.Seconds()
 		f["cpuMicrosPerOperation"] = float64(o.cpu.Nanoseconds()) / 1000 / float64(o.ops)

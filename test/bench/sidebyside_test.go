@@ -186,6 +186,7 @@ func (s *session) startPair(disk bool) (*pair, error) {
 		r.process, r.addr = c.onFreePort(s.b, r.dir)
 		p.rigs = append(p.rigs, r)
 	}
+	p.rigs[0].other, p.rigs[1].other = p.rigs[1], p.rigs[0]
 	return p, nil
 }
 
