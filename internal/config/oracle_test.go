@@ -68,8 +68,8 @@ func ask(t *testing.T, cl *kgo.Client, req kmsg.Request) kmsg.Response {
 	return resp
 }
 
-// askUntil asks until the answer is what is wanted, for a while, and returns the last one: Kafka answers a change before
-// its broker has taken it on.
+// askUntil asks until the answer is what is wanted, for a while, and returns the last one: Kafka answers a change
+// before its broker has taken it on.
 func askUntil(t *testing.T, cl *kgo.Client, r Resource, want []string) (lines []string) {
 	t.Helper()
 	var code int16

@@ -61,8 +61,14 @@ func installed(t *testing.T, dir, key string, commands ...*exec.Cmd) {
 		return
 	}
 	for _, cmd := range commands {
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+		for tries := 1; ; tries++ { // a registry may fail for a moment
+			out, err := exec.Command(cmd.Args[0], cmd.Args[1:]...).CombinedOutput()
+			if err == nil {
+				break
+			}
+			if tries == 3 {
+				t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+			}
 		}
 	}
 	if err := os.WriteFile(mark, []byte(key), 0o644); err != nil {

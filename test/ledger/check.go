@@ -82,7 +82,7 @@ func head(text string, n int) string {
 }
 
 // consumeTimeout bounds how long reading all partitions may take.
-const consumeTimeout = 60 * time.Second
+const consumeTimeout = 2 * time.Minute
 
 // Consume reads partitions from their start to their end with the client library, which checks every batch's CRC.
 // Markers are among the records.

@@ -20,7 +20,7 @@ type Client struct {
 }
 
 // askTimeout bounds one request.
-const askTimeout = 30 * time.Second
+const askTimeout = time.Minute
 
 // Dial returns a client of the server at addr, which must be ready. It is closed at the end of the test.
 func Dial(t testing.TB, addr string) *Client {

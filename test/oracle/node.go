@@ -136,7 +136,7 @@ func WaitReady(t testing.TB, p *proc.Process, addr string) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(proc.Patience)
 	for time.Now().Before(deadline) {
 		if err = ready(client); err == nil {
 			return
@@ -147,7 +147,7 @@ func WaitReady(t testing.TB, p *proc.Process, addr string) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	t.Fatalf("%s does not serve after a minute: %v; its log:\n%s", p.Name, err, proc.Tail(p.Log(), 40))
+	t.Fatalf("%s does not serve after %v: %v; its log:\n%s", p.Name, proc.Patience, err, proc.Tail(p.Log(), 40))
 }
 
 func ready(client *kgo.Client) error {

@@ -163,12 +163,17 @@ func copyJars(modules []string, form, dir string) error {
 	if err := os.WriteFile(filepath.Join(project, "pom.xml"), []byte(text), 0o644); err != nil {
 		return err
 	}
-	cmd := exec.Command("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory="+dir)
-	cmd.Dir = project
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("mvn dependency:copy-dependencies: %w\n%s", err, bytes.TrimSpace(out))
+	for tries := 1; ; tries++ { // a registry may fail for a moment
+		cmd := exec.Command("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory="+dir)
+		cmd.Dir = project
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		if tries == 3 {
+			return fmt.Errorf("mvn dependency:copy-dependencies: %w\n%s", err, bytes.TrimSpace(out))
+		}
 	}
-	return nil
 }
 
 // logging holds the settings files: Kafka's own scripts log warnings of tools to standard error in this form.

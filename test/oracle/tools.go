@@ -43,9 +43,6 @@ var classes = map[string][]string{
 	"kafka-verifiable-producer":  {"org.apache.kafka.tools.VerifiableProducer"},
 }
 
-// toolTimeout bounds one call of a tool.
-const toolTimeout = 90 * time.Second
-
 // Tool runs one of Kafka's command lines by its script's name ("kafka-topics") or by a class name, in the JVM that
 // all calls share: a call costs tens of milliseconds instead of two seconds.
 func (k *Kafka) Tool(t testing.TB, name string, args ...string) proc.Result {
@@ -165,8 +162,8 @@ func (r *runner) call(names, args []string, stdin string) (proc.Result, error) {
 			return result, errors.New("the JVM for tools ended during the call")
 		}
 		return result, nil
-	case <-time.After(toolTimeout):
-		return proc.Result{}, fmt.Errorf("no end within %v", toolTimeout)
+	case <-time.After(proc.Patience):
+		return proc.Result{}, fmt.Errorf("no end within %v", proc.Patience)
 	}
 }
 

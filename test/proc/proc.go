@@ -28,10 +28,13 @@ type Result struct {
 	Exit           int // −1 when it was killed
 }
 
-// Run runs a program to its end, at most for a minute, with text on its standard input.
+// Patience bounds what a process may take to start, to end or to do its work. Only one that hangs takes so long.
+const Patience = 3 * time.Minute
+
+// Run runs a program to its end, at most for [Patience], with text on its standard input.
 func Run(t testing.TB, stdin, path string, args ...string) Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	var out, errOut bytes.Buffer
@@ -40,7 +43,7 @@ func Run(t testing.TB, stdin, path string, args ...string) Result {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		t.Fatalf("%s %q did not end within a minute; stdout %q, stderr %q", path, args, out.String(), errOut.String())
+		t.Fatalf("%s %q did not end within %v; stdout %q, stderr %q", path, args, Patience, out.String(), errOut.String())
 	case err != nil && !errors.As(err, &exit):
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -156,17 +159,17 @@ func (p *Process) signal(t testing.TB, s syscall.Signal) int {
 	}
 	select {
 	case <-p.ended:
-	case <-time.After(time.Minute):
-		t.Fatalf("%s still runs a minute after %v; its log:\n%s", p.Name, s, Tail(p.Log(), 40))
+	case <-time.After(Patience):
+		t.Fatalf("%s still runs %v after %v; its log:\n%s", p.Name, Patience, s, Tail(p.Log(), 40))
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// WaitListening waits until a TCP connection to addr succeeds, and fails the test when the process ends first or a
-// minute passes.
+// WaitListening waits until a TCP connection to addr succeeds, and fails the test when the process ends first or does
+// not listen within [Patience].
 func (p *Process) WaitListening(t testing.TB, addr string) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(Patience)
 	for time.Now().Before(deadline) {
 		c, err := net.DialTimeout("tcp", addr, time.Second)
 		if err == nil {
@@ -179,7 +182,7 @@ func (p *Process) WaitListening(t testing.TB, addr string) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	t.Fatalf("%s does not listen on %s after a minute; its log:\n%s", p.Name, addr, Tail(p.Log(), 40))
+	t.Fatalf("%s does not listen on %s after %v; its log:\n%s", p.Name, addr, Patience, Tail(p.Log(), 40))
 }
 
 // Tail returns the last n lines of a text.
