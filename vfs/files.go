@@ -75,14 +75,23 @@ func readAll(f File) ([]byte, error) {
 // Kafka: its checkpoint files are written in the same steps and with the same
 // name of the temporary file.
 func WriteFileAtomic(fsys FS, name string, data []byte) error {
+	if err := ReplaceFile(fsys, name, data); err != nil {
+		return err
+	}
+	if err := fsys.SyncDir(filepath.Dir(name)); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// ReplaceFile is WriteFileAtomic without the sync of the folder: until the next
+// one a power loss may bring back the old bytes, or take a new file away.
+func ReplaceFile(fsys FS, name string, data []byte) error {
 	tmp := name + ".tmp"
 	if err := writeSynced(fsys, tmp, data); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	if err := fsys.Rename(tmp, name); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	if err := fsys.SyncDir(filepath.Dir(name)); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil

@@ -41,7 +41,7 @@ func (b *Broker) assignDirectories(ctx context.Context) error {
 
 // assignDirectoriesSoon does so in the background: the caller follows an image and must not wait for the next one.
 func (b *Broker) assignDirectoriesSoon() {
-	b.scheduler.Background(func() {
+	b.scheduler.Soon(func() {
 		if !b.ready.Load() {
 			return
 		}

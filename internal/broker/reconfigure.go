@@ -29,7 +29,7 @@ func (b *Broker) reconfigure() {
 	if !slices.Equal(c.Listeners, b.opened) {
 		b.log.Warn("listeners were changed dynamically: the change takes effect at the next start")
 	}
-	b.scheduler.Background(func() {
+	b.scheduler.Soon(func() {
 		b.server.SetLimits(connectionLimits(b.node.Load()))
 		b.tellCordoned()
 	})

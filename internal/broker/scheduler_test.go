@@ -49,9 +49,44 @@ func TestSchedulerBoundsTasksAtOnce(t *testing.T) {
 				now.Add(-1)
 			})
 		}
+		time.Sleep(10 * time.Second)
 		s.stop()
 		if most.Load() != 2 {
 			t.Errorf("tasks at once: got %d, want 2", most.Load())
+		}
+	})
+}
+
+// TestSchedulerKeepsLanesApart: what waits for the disk holds up nothing else, and is dropped at the end if it has not
+// begun.
+func TestSchedulerKeepsLanesApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScheduler(2)
+		disk := make(chan struct{})
+		var flushes, others atomic.Int32
+		for range 100 {
+			s.Background(func() {
+				<-disk
+				flushes.Add(1)
+			})
+		}
+		s.Soon(func() { others.Add(1) })
+		s.After(time.Second, func() { others.Add(1) })
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if others.Load() != 2 {
+			t.Errorf("tasks beside those that wait for the disk: got %d, want 2", others.Load())
+		}
+		stopped := make(chan struct{})
+		go func() {
+			s.stop()
+			close(stopped)
+		}()
+		synctest.Wait()
+		close(disk)
+		<-stopped
+		if flushes.Load() != 2 {
+			t.Errorf("tasks that ran: got %d, want the 2 that had begun", flushes.Load())
 		}
 	})
 }

@@ -25,9 +25,10 @@ type EpochEntry struct {
 // its file (leader-epoch-checkpoint, lines of "epoch startOffset"). Epochs and
 // start offsets increase from entry to entry.
 //
-// Assign writes the file before it returns. The truncations change the memory
-// only and leave the file behind until Flush: a stale file holds entries too many,
-// which loading the log cuts off, and never one too few.
+// Assign writes the file before it returns. Note and the truncations change the
+// memory only and leave the file behind until Flush: after truncations a stale file
+// holds entries too many, which loading the log cuts off; one that lacks an entry
+// gets it from the batches of the epoch, when they are recovered.
 type LeaderEpochs struct {
 	fsys vfs.FS
 
@@ -81,22 +82,27 @@ func NewLeaderEpochs(fsys vfs.FS, name string, entries []EpochEntry) *LeaderEpoc
 	return &LeaderEpochs{fsys: fsys, name: name, entries: slices.Clone(entries), dirty: true}
 }
 
-// Assign notes that epoch starts at offset start, unless the latest entry already
-// covers it (same epoch, start not later). Entries that contradict it (epoch or
-// start not smaller) are dropped. If that changed anything the file is written and
-// synced. A negative epoch or start is an error.
+// Assign is Note, and writes and syncs the file if that changed anything.
 func (l *LeaderEpochs) Assign(epoch int32, start int64) (changed bool, err error) {
+	changed, err = l.Note(epoch, start)
+	if changed && err == nil {
+		err = l.Flush()
+	}
+	return changed, err
+}
+
+// Note notes that epoch starts at offset start, in memory, unless the latest entry
+// already covers it (same epoch, start not later). Entries that contradict it
+// (epoch or start not smaller) are dropped. A negative epoch or start is an error.
+func (l *LeaderEpochs) Note(epoch int32, start int64) (changed bool, err error) {
 	if epoch < 0 || start < 0 {
 		return false, fmt.Errorf("assign leader epoch %d at offset %d: negative", epoch, start)
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.entries, changed = assign(l.entries, EpochEntry{epoch, start})
 	l.dirty = l.dirty || changed
-	l.mu.Unlock()
-	if !changed {
-		return false, nil
-	}
-	return true, l.Flush()
+	return changed, nil
 }
 
 func assign(entries []EpochEntry, e EpochEntry) ([]EpochEntry, bool) {

@@ -80,8 +80,20 @@ func metadataField(line string) (value string, ok bool) {
 
 // WritePartitionMetadata writes partition.metadata, durably.
 func WritePartitionMetadata(fsys vfs.FS, name string, id [16]byte) error {
+	return putPartitionMetadata(fsys, name, id, vfs.WriteFileAtomic)
+}
+
+// AddPartitionMetadata writes partition.metadata into a new folder. It is whole or
+// not there, and durable once the folder is synced.
+func AddPartitionMetadata(fsys vfs.FS, name string, id [16]byte) error {
+	return putPartitionMetadata(fsys, name, id, vfs.ReplaceFile)
+}
+
+func putPartitionMetadata(
+	fsys vfs.FS, name string, id [16]byte, put func(fsys vfs.FS, name string, data []byte) error,
+) error {
 	data := fmt.Sprintf("version: %d\ntopic_id: %s", textVersion, FormatID(id))
-	if err := vfs.WriteFileAtomic(fsys, name, []byte(data)); err != nil {
+	if err := put(fsys, name, []byte(data)); err != nil {
 		return fmt.Errorf("write partition metadata: %w", err)
 	}
 	return nil

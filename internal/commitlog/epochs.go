@@ -1,19 +1,40 @@
 package commitlog
 
-// AssignEpoch notes that this log's leader has a new epoch from the log end offset on, and makes that durable. It is
-// called on becoming leader, whether or not anything is appended then.
+// AssignEpoch notes that this log's leader has a new epoch from the log end offset on, and has the background make
+// that durable; no flush moves the recovery point before it is. It is called on becoming leader, whether or not
+// anything is appended then.
 func (l *Log) AssignEpoch(epoch int32) error {
 	l.mu.Lock()
 	defer l.unlock()
 	if err := l.writable(); err != nil {
 		return err
 	}
-	_, err := l.epochs.Assign(epoch, l.EndOffset())
-	if IsFull(err) { // the next append writes it
-		l.epochsLate, err = true, nil
-	}
+	changed, err := l.epochs.Note(epoch, l.EndOffset())
 	if err != nil {
 		return l.fail("assign leader epoch in "+l.name, err)
+	}
+	if changed {
+		l.afterUnlock(func() { _ = l.flushEpochsAside("assign leader epoch in ") }) // a failure is kept
+	}
+	return nil
+}
+
+// flushEpochsAside writes the leader epochs while appends go on.
+func (l *Log) flushEpochsAside(what string) error {
+	l.flushMu.Lock()
+	defer l.flushMu.Unlock()
+	if l.closed.Load() {
+		return nil
+	}
+	err := l.epochs.Flush()
+	if IsFull(err) {
+		l.mu.Lock()
+		l.epochsLate = true
+		l.mu.Unlock()
+		return nil
+	}
+	if err != nil {
+		return l.fail(what+l.name, err)
 	}
 	return nil
 }

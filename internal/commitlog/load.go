@@ -118,11 +118,15 @@ func (l *Log) load() error {
 }
 
 // makeSmallFiles writes partition.metadata and an empty leader-epoch-checkpoint into a folder that has none, so that
-// the topic id is on disk before any data is.
+// the topic id is on disk before any data is. In a new folder both names become durable with the first flush of data,
+// which syncs the folder.
 func (l *Log) makeSmallFiles(found *listing) error {
 	if !slices.Contains(found.names, checkpoint.PartitionMetadataFile) && l.o.TopicID != [16]byte{} {
-		name := l.path(checkpoint.PartitionMetadataFile)
-		if err := checkpoint.WritePartitionMetadata(l.o.FS, name, l.o.TopicID); err != nil {
+		write := checkpoint.WritePartitionMetadata
+		if len(found.logs) == 0 {
+			write = checkpoint.AddPartitionMetadata
+		}
+		if err := write(l.o.FS, l.path(checkpoint.PartitionMetadataFile), l.o.TopicID); err != nil {
 			return err
 		}
 	}

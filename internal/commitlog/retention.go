@@ -97,30 +97,10 @@ func (l *Log) deleteAllExpired(why Reason, now time.Time) (total int, err error)
 	}
 	if total > 0 {
 		l.o.Logger.Info("segments deleted", "count", total, "reason", string(why))
-		err = errors.Join(err, l.flushEpochsAside())
+		// Until then the file names offsets that are gone, which does no harm.
+		err = errors.Join(err, l.flushEpochsAside("delete segments of "))
 	}
 	return total, err
-}
-
-// flushEpochsAside writes the leader epochs while appends go on: a file that is behind names offsets that are gone,
-// which does no harm.
-func (l *Log) flushEpochsAside() error {
-	l.flushMu.Lock()
-	defer l.flushMu.Unlock()
-	if l.closed.Load() {
-		return nil
-	}
-	err := l.epochs.Flush()
-	if IsFull(err) {
-		l.mu.Lock()
-		l.epochsLate = true
-		l.mu.Unlock()
-		return nil
-	}
-	if err != nil {
-		return l.fail("delete segments of "+l.name, err)
-	}
-	return nil
 }
 
 // deleteSomeExpired removes what goes for one reason, as much as one step may; more says that there may be more.

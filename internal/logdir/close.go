@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/checkpoint"
+	"tidemark/internal/commitlog"
 )
 
 // Close flushes and closes every log, writes the checkpoints and, where all of that succeeded and loading had been
@@ -47,21 +48,13 @@ func (s *Set) closeDirectory(d *directory, loaded bool, brokerEpoch int64) error
 		return nil
 	}
 	points, starts := checkpoint.Offsets{}, checkpoint.Offsets{}
-	var group errgroup.Group
-	group.SetLimit(max(1, s.settings().RecoveryThreadsPerDataDir))
 	for tp, log := range logs {
 		points[tp] = log.EndOffset()
 		if start := log.StartOffset(); start > log.FirstBaseOffset() {
 			starts[tp] = start
 		}
-		group.Go(func() error {
-			if err := log.Close(); err != nil {
-				return fmt.Errorf("close %s: %w", tp, err)
-			}
-			return nil
-		})
 	}
-	if err := group.Wait(); err != nil {
+	if err := s.closeLogs(d, logs); err != nil {
 		return err
 	}
 	if err := checkpoint.WriteOffsets(s.opts.FS, d.file(checkpoint.RecoveryPointFile), points); err != nil {
@@ -71,4 +64,35 @@ func (s *Set) closeDirectory(d *directory, loaded bool, brokerEpoch int64) error
 		return err
 	}
 	return checkpoint.WriteCleanShutdown(s.opts.FS, d.path, brokerEpoch)
+}
+
+// syncedTogether is how many logs are closed with one sync of the file system, where there is such a thing, instead of
+// several for each.
+const syncedTogether = 32
+
+// atOnce is how many logs are closed or made side by side at least: most of the time they wait for the disk.
+const atOnce = 8
+
+// closeLogs closes logs and makes them durable.
+func (s *Set) closeLogs(d *directory, logs map[checkpoint.TopicPartition]*commitlog.Log) error {
+	closeLog := (*commitlog.Log).Close
+	together := d.whole != nil && len(logs) >= syncedTogether
+	if together {
+		closeLog = (*commitlog.Log).CloseUnsynced
+	}
+	var group errgroup.Group
+	group.SetLimit(max(atOnce, s.settings().RecoveryThreadsPerDataDir))
+	for tp, log := range logs {
+		group.Go(func() error {
+			if err := closeLog(log); err != nil {
+				return fmt.Errorf("close %s: %w", tp, err)
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	if err == nil && together {
+		err = d.whole.Sync()
+	}
+	return err
 }

@@ -20,6 +20,7 @@ type directory struct {
 	fs        vfs.FS
 	path      string
 	lock      io.Closer
+	whole     vfs.Whole // the file system that it is on; nil where that cannot be synced as a whole
 	meta      checkpoint.MetaProperties
 	formatted bool
 	failure   error // guarded by Set.mu; why the directory is offline
@@ -54,6 +55,11 @@ func openDirectory(fsys vfs.FS, path string, readOnly bool) (*directory, error) 
 			"thread is using this directory: %w", path, err)
 	}
 	d := &directory{fs: fsys, path: path, lock: lock}
+	if !readOnly {
+		if d.whole, err = vfs.OpenWhole(fsys, path); err != nil {
+			return nil, errors.Join(fmt.Errorf("open file system of log directory: %w", err), d.unlock())
+		}
+	}
 	d.meta, err = checkpoint.ReadMetaProperties(fsys, d.file(checkpoint.MetaPropertiesFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err != nil && readOnly:
@@ -67,12 +73,23 @@ func openDirectory(fsys vfs.FS, path string, readOnly bool) (*directory, error) 
 
 func (d *directory) file(name string) string { return filepath.Join(d.path, name) }
 
+// syncAll is Options.SyncAll of the logs in the directory; nil where there is no such thing.
+func (d *directory) syncAll() func() error {
+	if d.whole == nil {
+		return nil
+	}
+	return d.whole.Sync
+}
+
 func (d *directory) unlock() error {
 	if d.lock == nil {
 		return nil
 	}
 	err := d.lock.Close()
 	d.lock = nil
+	if d.whole != nil {
+		err = errors.Join(err, d.whole.Close())
+	}
 	return err
 }
 

@@ -232,13 +232,18 @@ func (s *Set) logOptions(f found, path string, a Assignment) commitlog.Options {
 		Clock: s.opts.Clock, Rand: s.opts.Rand, Logger: s.opts.Logger,
 		RecoveryPoint: f.dir.recoveryPoints[f.tp], StartOffset: f.dir.startOffsets[f.tp], Clean: f.dir.clean.Found,
 		Files: s.opts.Files, Pages: s.opts.Pages,
-		Background: s.opts.Scheduler.Background, After: s.opts.Scheduler.After,
+		Background: s.opts.Scheduler.Background, After: s.afterOnDisk, SyncAll: f.dir.syncAll(),
 		Failed:                 func(err error) { s.fail(f.dir, err) },
 		Metrics:                s.opts.Metrics,
 		Memory:                 s.opts.Memory,
 		ProducerIDExpirationMs: settings.ProducerIDExpirationMs,
 		VerifyTransactions:     settings.VerifyTransactions,
 	}
+}
+
+// afterOnDisk runs a task once a delay has passed, among those that take their time on the disk.
+func (s *Set) afterOnDisk(delay time.Duration, task func()) {
+	s.opts.Scheduler.After(delay, func() { s.opts.Scheduler.Background(task) })
 }
 
 // strand closes the log of a partition that does not belong here and marks its folder.
@@ -248,7 +253,11 @@ func (s *Set) strand(f found, path string, log *commitlog.Log) error {
 		return nil
 	}
 	marked := filepath.Join(f.dir.path, markedFolder(f.tp, s.opts.NewID(), strayMark))
-	if err := s.renameFolder(f.dir, path, marked); err != nil {
+	err := s.renameFolder(path, marked)
+	if err == nil {
+		err = s.opts.FS.SyncDir(f.dir.path)
+	}
+	if err != nil {
 		s.fail(f.dir, err)
 		return nil
 	}
@@ -257,11 +266,11 @@ func (s *Set) strand(f found, path string, log *commitlog.Log) error {
 	return nil
 }
 
-func (s *Set) renameFolder(d *directory, from, to string) error {
+func (s *Set) renameFolder(from, to string) error {
 	if err := s.opts.FS.Rename(from, to); err != nil {
 		return fmt.Errorf("rename folder of partition: %w", err)
 	}
-	return s.opts.FS.SyncDir(d.path)
+	return nil
 }
 
 func (s *Set) failed(d *directory) bool {

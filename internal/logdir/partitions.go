@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"tidemark/internal/checkpoint"
@@ -13,46 +12,6 @@ import (
 )
 
 func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
-
-// Create makes the log of a new partition in the online directory with the fewest partitions, or returns the log
-// that exists.
-//
-// Errors: ErrNoDirectory; *OfflineError when the partition is in a failed directory; one of the disk, which takes
-// the directory offline.
-func (s *Set) Create(tp checkpoint.TopicPartition, topicID [16]byte, c commitlog.Config) (*commitlog.Log, error) {
-	if s.isClosed() {
-		return nil, ErrNoDirectory
-	}
-	log, err := s.Log(tp)
-	if !errors.Is(err, ErrUnknownPartition) {
-		return log, err
-	}
-	if err := s.inFailed(tp); err != nil {
-		return nil, err
-	}
-	d := s.emptiest()
-	if d == nil {
-		return nil, ErrNoDirectory
-	}
-	f := found{dir: d, folder: tp.String(), tp: tp}
-	path := filepath.Join(d.path, f.folder)
-	if err := s.opts.FS.MkdirAll(path, 0o755); err != nil {
-		return nil, s.notCreated(d, tp, path, fmt.Errorf("create partition: %w", err))
-	}
-	o := s.logOptions(f, path, Assignment{Assigned: true, TopicID: topicID, Config: c})
-	o.RecoveryPoint, o.StartOffset, o.Clean = 0, 0, true
-	if log, err = commitlog.Open(o); err != nil {
-		return nil, s.notCreated(d, tp, path, fmt.Errorf("create partition %s: %w", tp, err))
-	}
-	if err := s.opts.FS.SyncDir(d.path); err != nil {
-		_ = log.Abandon()
-		return nil, s.notCreated(d, tp, path, fmt.Errorf("create partition %s: %w", tp, err))
-	}
-	s.mu.Lock()
-	s.logs[tp] = &entry{log: log, dir: d}
-	s.mu.Unlock()
-	return log, nil
-}
 
 // notCreated ends a Create that failed. A disk that is just full stays online; what was made of the folder goes. Where
 // something may be left of it, the partition is not made in another directory: the next start would find two.
@@ -98,53 +57,59 @@ func (s *Set) failureOf(d *directory) error {
 	return d.failure
 }
 
-func (s *Set) emptiest() *directory {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	count := map[*directory]int{}
-	for _, e := range s.logs {
-		count[e.dir]++
-	}
-	var best *directory
-	better := func(d *directory) bool {
-		if best == nil {
-			return true
-		}
-		cordoned, other := slices.Contains(s.cordoned, d.path), slices.Contains(s.cordoned, best.path)
-		return cordoned == other && count[d] < count[best] || !cordoned && other
-	}
-	for _, d := range s.dirs {
-		if d.failure == nil && better(d) {
-			best = d
-		}
-	}
-	return best
-}
-
 // Delete takes a partition out of the set, renames its folder and removes its files after file.delete.delay.ms.
 // Reads under way keep what they hold.
 //
 // Errors: ErrUnknownPartition; *OfflineError; one of the disk, which takes the directory offline.
 func (s *Set) Delete(tp checkpoint.TopicPartition) error {
-	return s.withdraw(tp, deleteMark)
+	return s.DeleteAll([]checkpoint.TopicPartition{tp})[0]
+}
+
+// DeleteAll is Delete of many partitions, made durable together. The errors are in the order of the partitions.
+func (s *Set) DeleteAll(tps []checkpoint.TopicPartition) []error {
+	return s.withdrawAll(tps, deleteMark)
 }
 
 // Strand takes a partition out of the set and renames its folder as stray: the cluster does not assign it here.
 // Its files stay. Errors as Delete.
 func (s *Set) Strand(tp checkpoint.TopicPartition) error {
-	return s.withdraw(tp, strayMark)
+	return s.withdrawAll([]checkpoint.TopicPartition{tp}, strayMark)[0]
 }
 
-func (s *Set) withdraw(tp checkpoint.TopicPartition, mark string) error {
+func (s *Set) withdrawAll(tps []checkpoint.TopicPartition, mark string) []error {
+	errs := make([]error, len(tps))
+	in := make([]*directory, len(tps))
+	synced := map[*directory]error{}
+	for i, tp := range tps {
+		if in[i], errs[i] = s.withdraw(tp, mark); errs[i] == nil {
+			synced[in[i]] = nil
+		}
+	}
+	for d := range synced {
+		if err := s.opts.FS.SyncDir(d.path); err != nil {
+			s.fail(d, err)
+			synced[d] = &OfflineError{Dir: d.path, Cause: err}
+		}
+	}
+	for i := range errs {
+		if errs[i] == nil {
+			errs[i] = synced[in[i]]
+		}
+	}
+	return errs
+}
+
+// withdraw does without the sync of the directory, which it returns.
+func (s *Set) withdraw(tp checkpoint.TopicPartition, mark string) (*directory, error) {
 	if _, err := s.Log(tp); err != nil {
-		return err
+		return nil, err
 	}
 	s.mu.Lock()
 	e, ok := s.logs[tp]
 	delete(s.logs, tp)
 	s.mu.Unlock()
 	if !ok {
-		return ErrUnknownPartition
+		return nil, ErrUnknownPartition
 	}
 	defer s.cleaner.Pause(tp)()
 	defer s.cleaner.Forget(e.dir.path, tp)
@@ -154,20 +119,20 @@ func (s *Set) withdraw(tp checkpoint.TopicPartition, mark string) error {
 		s.opts.Logger.Warn("close deleted partition", "partition", tp.String(), "error", err)
 	}
 	marked := filepath.Join(e.dir.path, markedFolder(tp, s.opts.NewID(), mark))
-	if err := s.renameFolder(e.dir, e.log.Dir(), marked); err != nil {
+	if err := s.renameFolder(e.log.Dir(), marked); err != nil {
 		s.fail(e.dir, err)
-		return &OfflineError{Dir: e.dir.path, Cause: err}
+		return nil, &OfflineError{Dir: e.dir.path, Cause: err}
 	}
 	e.log.SetDir(marked)
 	delay := time.Duration(e.log.Config().FileDeleteDelayMs) * time.Millisecond
 	if mark == deleteMark {
 		s.removeLater(e.dir, marked, delay)
 	}
-	return nil
+	return e.dir, nil
 }
 
 func (s *Set) removeLater(d *directory, folder string, delay time.Duration) {
-	s.opts.Scheduler.After(delay, func() {
+	s.afterOnDisk(delay, func() {
 		if err := s.opts.FS.RemoveAll(folder); err != nil {
 			s.fail(d, fmt.Errorf("remove deleted partition: %w", err))
 		}

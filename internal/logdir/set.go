@@ -19,7 +19,8 @@ import (
 
 // Scheduler runs work later; the broker has one for the whole process.
 type Scheduler interface {
-	// Background runs a task soon, on another goroutine, never before it returns.
+	// Background runs a task soon, on another goroutine, never before it returns. What is given to it may take its time
+	// on the disk, and there may be much of it: the tasks of the other methods do not wait behind it.
 	Background(task func())
 	// After runs a task once a delay has passed.
 	After(delay time.Duration, task func())

@@ -113,12 +113,12 @@ func (m *Manager) Apply(d *metadata.Delta) error {
 	defer func() { m.lost = nil }()
 	var errs []error
 	changes := d.LocalChanges(m.opts.NodeID)
-	for _, gone := range changes.Deleted {
-		errs = append(errs, m.remove(gone))
-	}
+	errs = append(errs, m.remove(changes.Deleted))
+	a := applying{image: d.Image(), configs: map[string]TopicConfig{}}
+	m.createAll(&a, changes)
 	for _, list := range [][]metadata.LocalPartition{changes.Leaders, changes.Followers} {
 		for _, changed := range list {
-			errs = append(errs, m.change(d.Image(), changed))
+			errs = append(errs, m.change(&a, changed))
 		}
 	}
 	m.reconfigure(d)
@@ -138,32 +138,77 @@ func (m *Manager) noteLost() {
 	}
 }
 
-func (m *Manager) remove(tp metadata.LocalPartition) error {
-	name := checkpoint.TopicPartition{Topic: tp.Topic.Name, Partition: tp.ID}
-	m.mu.Lock()
-	p := m.partitions[name]
-	if p != nil {
-		delete(m.partitions, name)
-		delete(m.byID, idPartition{p.TopicID, p.ID})
+// remove forgets partitions and has their logs deleted.
+func (m *Manager) remove(gone []metadata.LocalPartition) error {
+	var names []checkpoint.TopicPartition
+	for _, tp := range gone {
+		name := checkpoint.TopicPartition{Topic: tp.Topic.Name, Partition: tp.ID}
+		m.mu.Lock()
+		p := m.partitions[name]
+		if p != nil {
+			delete(m.partitions, name)
+			delete(m.byID, idPartition{p.TopicID, p.ID})
+		}
+		m.mu.Unlock()
+		if p == nil {
+			continue
+		}
+		p.fail(ErrUnknownPartition)
+		m.leads(p, false)
+		names = append(names, name)
 	}
-	m.mu.Unlock()
-	if p == nil {
-		return nil
+	var errs []error
+	for _, err := range m.opts.Dirs.DeleteAll(names) {
+		if !errors.Is(err, logdir.ErrUnknownPartition) && !errors.As(err, new(*logdir.OfflineError)) {
+			errs = append(errs, err)
+		}
 	}
-	p.fail(ErrUnknownPartition)
-	m.leads(p, false)
-	err := m.opts.Dirs.Delete(name)
-	var offline *logdir.OfflineError
-	if errors.Is(err, logdir.ErrUnknownPartition) || errors.As(err, &offline) {
-		return nil
-	}
-	return err
+	return errors.Join(errs...)
 }
 
-// change creates the partition if it is new and gives it its role.
-func (m *Manager) change(image *metadata.Image, tp metadata.LocalPartition) error {
-	c := m.opts.TopicConfig(image, tp.Topic.Name)
-	p, err := m.obtain(tp, c)
+// applying is an image that is being applied.
+type applying struct {
+	image   *metadata.Image
+	configs map[string]TopicConfig // by topic, as they are asked for
+	created map[checkpoint.TopicPartition]logdir.Created
+}
+
+func (m *Manager) config(a *applying, topic string) TopicConfig {
+	c, known := a.configs[topic]
+	if !known {
+		c = m.opts.TopicConfig(a.image, topic)
+		a.configs[topic] = c
+	}
+	return c
+}
+
+// createAll makes or finds the logs of the partitions that are new to the manager, all together. While the first image
+// is applied, all are there already: one whose log directory failed must not be made anew in another.
+func (m *Manager) createAll(a *applying, changes metadata.LocalChanges) {
+	a.created = map[checkpoint.TopicPartition]logdir.Created{}
+	var all []logdir.New
+	for _, list := range [][]metadata.LocalPartition{changes.Leaders, changes.Followers} {
+		for _, tp := range list {
+			name := checkpoint.TopicPartition{Topic: tp.Topic.Name, Partition: tp.ID}
+			if _, err := m.Partition(name.Topic, name.Partition); err == nil {
+				continue
+			}
+			if err := m.lostWith(tp); err != nil {
+				a.created[name] = logdir.Created{Err: err}
+				continue
+			}
+			all = append(all, logdir.New{Partition: name, TopicID: tp.Topic.ID, Config: m.config(a, name.Topic).Log})
+		}
+	}
+	for i, made := range m.opts.Dirs.CreateAll(all) {
+		a.created[all[i].Partition] = made
+	}
+}
+
+// change gives a partition its role, and makes it if it is new.
+func (m *Manager) change(a *applying, tp metadata.LocalPartition) error {
+	c := m.config(a, tp.Topic.Name)
+	p, err := m.obtain(a, tp)
 	if err != nil {
 		return err
 	}
@@ -189,7 +234,7 @@ func (m *Manager) leads(p *Partition, leads bool) {
 	}
 }
 
-func (m *Manager) obtain(tp metadata.LocalPartition, c TopicConfig) (*Partition, error) {
+func (m *Manager) obtain(a *applying, tp metadata.LocalPartition) (*Partition, error) {
 	name := checkpoint.TopicPartition{Topic: tp.Topic.Name, Partition: tp.ID}
 	m.mu.RLock()
 	p := m.partitions[name]
@@ -198,11 +243,11 @@ func (m *Manager) obtain(tp metadata.LocalPartition, c TopicConfig) (*Partition,
 		return p, nil
 	}
 	p = newPartition(tp.Topic.Name, tp.Topic.ID, tp.ID, m.opts.NodeID)
-	log, err := m.create(tp, c)
+	log, err := a.created[name].Log, a.created[name].Err
 	var offline *logdir.OfflineError
 	switch {
 	case errors.As(err, &offline) || errors.Is(err, logdir.ErrNoDirectory):
-		p.offline, p.config = err, c
+		p.offline, p.config = err, m.config(a, tp.Topic.Name)
 		m.createLater(p, err)
 	case err != nil:
 		return nil, fmt.Errorf("create log of %s: %w", name, err)
@@ -216,17 +261,15 @@ func (m *Manager) obtain(tp metadata.LocalPartition, c TopicConfig) (*Partition,
 	return p, nil
 }
 
-// create makes or finds the log of a partition. While the first image is applied, all are there already: one whose log
-// directory failed must not be made anew in another.
-func (m *Manager) create(tp metadata.LocalPartition, c TopicConfig) (*commitlog.Log, error) {
-	name := checkpoint.TopicPartition{Topic: tp.Topic.Name, Partition: tp.ID}
+// lostWith is the error of a partition whose log directory had failed before the first image was applied.
+func (m *Manager) lostWith(tp metadata.LocalPartition) error {
 	own := slices.Index(tp.Partition.Replicas, m.opts.NodeID)
 	if own >= 0 && own < len(tp.Partition.Directories) {
 		if d, failed := m.lost[tp.Partition.Directories[own]]; failed {
-			return nil, &logdir.OfflineError{Dir: d.Path, Cause: d.Err}
+			return &logdir.OfflineError{Dir: d.Path, Cause: d.Err}
 		}
 	}
-	return m.opts.Dirs.Create(name, tp.Topic.ID, c.Log)
+	return nil
 }
 
 // createAgain is how long after a full disk it is tried again to make a partition's log.
