@@ -117,14 +117,15 @@ func mixText(m inspect.Mix) string {
 		mark = ""
 	}
 	var parts []string
-	for _, codec := range slices.Sorted(maps.Keys(m.Codecs)) {
-		if n := m.Codecs[codec]; n == m.Batches {
+	codecs := m.Codecs.ByName()
+	for _, codec := range slices.Sorted(maps.Keys(codecs)) {
+		if n := codecs[codec]; n == m.Batches {
 			parts = append(parts, codec)
 		} else {
 			parts = append(parts, fmt.Sprintf("%s %d%%", codec, n*100/m.Batches))
 		}
 	}
-	parts = append(parts, slices.Sorted(maps.Keys(m.Magics))...)
+	parts = append(parts, slices.Sorted(maps.Keys(m.Magics.ByName()))...)
 	return fmt.Sprintf("%s%s\t%s%s (max %s)", mark, strings.Join(parts, " "), mark,
 		humanBytes(m.Bytes/m.Batches), humanBytes(m.LargestBatch))
 }

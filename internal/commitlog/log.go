@@ -219,7 +219,8 @@ func (l *Log) SizeBytes() (int64, error) {
 	return total, nil
 }
 
-// Segments describes the segments, oldest first. It asks the disk for what is not known yet.
+// Segments describes the segments, oldest first. It asks the disk for what is not known yet. In a log opened with
+// [OpenTolerant], which nobody else may use meanwhile, it keeps no file open.
 func (l *Log) Segments() ([]SegmentInfo, error) {
 	v := l.view.Load()
 	out := make([]SegmentInfo, 0, len(v.segments))
@@ -247,6 +248,11 @@ func (l *Log) Segments() ([]SegmentInfo, error) {
 			info.NextOffset = v.segments[i+1].BaseOffset()
 		}
 		out = append(out, info)
+		if l.lookedInto() && !info.Active {
+			if err := s.Rest(); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return out, nil
 }

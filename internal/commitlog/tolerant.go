@@ -72,6 +72,12 @@ func (l *Log) loadTolerant() error {
 	return nil
 }
 
+// lookedInto tells whether the log was opened with OpenTolerant.
+func (l *Log) lookedInto() bool {
+	f := l.failure.Load()
+	return f != nil && errors.Is(f.err, ErrReadOnly)
+}
+
 // LoadMaxima reads the largest timestamp of every segment, several side by side, so that a look-up of the largest does
 // not read them one after another. Errors are the disk's.
 func (l *Log) LoadMaxima() error {

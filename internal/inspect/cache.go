@@ -66,7 +66,7 @@ func CacheResidency(fsys vfs.FS, t Target) (*Residency, error) {
 	for _, kind := range residencyKinds {
 		sum := KindResidency{Kind: kind}
 		for _, base := range sortedBases(f.files) {
-			if !f.files[base]["."+kind] || !t.wants(base) {
+			if !f.files[base].has("."+kind) || !t.wants(base) {
 				continue
 			}
 			file, err := fileResidency(fsys, filepath.Join(t.Dir, segment.Name(base, "."+kind)), kind)

@@ -31,7 +31,7 @@ func hidden(name string, info fs.FileInfo) string {
 
 // resident calls a function with mincore's answer, a byte a page, part by part.
 func resident(fd uintptr, size int64, each func(pages []byte)) error {
-	vec := make([]byte, mapChunk/pageSize)
+	vec := make([]byte, (min(mapChunk, size)+pageSize-1)/pageSize)
 	for pos := int64(0); pos < size; pos += mapChunk {
 		n := min(mapChunk, size-pos)
 		data, err := unix.Mmap(int(fd), pos, int(n), unix.PROT_READ, unix.MAP_SHARED)

@@ -1,10 +1,12 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"tidemark/internal/commitlog"
 	"tidemark/internal/segment"
@@ -107,21 +109,25 @@ type catter struct {
 	from, to int64
 	given    int64
 	it       record.Iterator
-	txns     []Transaction  // aborted, by first offset; those that touch the range
+	txns     []abortedTxn   // those that touch the range and are still to come, by first offset
 	aborted  map[int64]bool // producers inside of an aborted transaction
 }
+
+// abortedTxn is a transaction that was aborted.
+type abortedTxn struct{ first, producer int64 }
 
 // prepareCommitted finds the aborted transactions of the range from the batches, and where stable records end.
 func (c *catter) prepareCommitted() error {
 	s, err := Transactions(c.fs, c.target, func(t Transaction) error {
 		if t.State == "aborted" && t.MarkerOffset >= c.from && t.FirstOffset < c.to {
-			c.txns = append(c.txns, t)
+			c.txns = append(c.txns, abortedTxn{t.FirstOffset, t.ProducerID})
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	slices.SortFunc(c.txns, func(a, b abortedTxn) int { return cmp.Compare(a.first, b.first) })
 	c.to = min(c.to, s.LastStableOffset)
 	return nil
 }
@@ -242,19 +248,9 @@ func (c *catter) file(offset int64) string {
 
 // hidden reports whether a reader of committed records does not see a batch.
 func (c *catter) hidden(h record.Header) bool {
-	for len(c.txns) > 0 {
-		first := 0
-		for i := range c.txns {
-			if c.txns[i].FirstOffset < c.txns[first].FirstOffset {
-				first = i
-			}
-		}
-		if c.txns[first].FirstOffset > h.LastOffset {
-			break
-		}
-		c.aborted[c.txns[first].ProducerID] = true
-		c.txns[first] = c.txns[len(c.txns)-1]
-		c.txns = c.txns[:len(c.txns)-1]
+	for len(c.txns) > 0 && c.txns[0].first <= h.LastOffset {
+		c.aborted[c.txns[0].producer] = true
+		c.txns = c.txns[1:]
 	}
 	if h.IsControl() {
 		delete(c.aborted, h.ProducerID)

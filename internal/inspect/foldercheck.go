@@ -94,11 +94,11 @@ func (c *folderCheck) otherFile(name string) {
 func (c *folderCheck) orphans() {
 	for _, base := range sortedBases(c.folder.files) {
 		kinds := c.folder.files[base]
-		if kinds[segment.LogSuffix] {
+		if kinds.has(segment.LogSuffix) {
 			continue
 		}
 		for _, kind := range []string{segment.IndexSuffix, segment.TimeSuffix, segment.TxnSuffix} {
-			if kinds[kind] {
+			if kinds.has(kind) {
 				c.add(Error, Orphan, segment.Name(base, kind), base, "an index whose log is missing",
 					fmt.Sprintf("if segment %d ever held records, they are gone; the next start removes the index", base), "remove it")
 			}
@@ -106,7 +106,7 @@ func (c *folderCheck) orphans() {
 	}
 }
 
-func sortedBases(m map[int64]map[string]bool) []int64 {
+func sortedBases(m map[int64]fileKinds) []int64 {
 	out := make([]int64, 0, len(m))
 	for base := range m {
 		out = append(out, base)

@@ -2,8 +2,10 @@ package inspect
 
 import (
 	"cmp"
+	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"tidemark/internal/commitlog"
 	"tidemark/internal/segment"
@@ -43,33 +45,29 @@ type SegmentInfo struct {
 
 // Mix is what batches are like. Without Whole it is told from the first batches of each segment only.
 type Mix struct {
-	Whole         bool             `json:"whole"`
-	Batches       int64            `json:"batches"`
-	Records       int64            `json:"records"` // -1 in a count of old magic: compressed messages do not tell
-	Bytes         int64            `json:"bytes"`
-	LargestBatch  int64            `json:"largestBatchBytes"`
-	Codecs        map[string]int64 `json:"codecs"` // batches by codec
-	Magics        map[string]int64 `json:"magics,omitempty"`
-	Control       int64            `json:"controlBatches,omitempty"`
-	Transactional int64            `json:"transactionalBatches,omitempty"`
+	Whole         bool        `json:"whole"`
+	Batches       int64       `json:"batches"`
+	Records       int64       `json:"records"` // -1 in a count of old magic: compressed messages do not tell
+	Bytes         int64       `json:"bytes"`
+	LargestBatch  int64       `json:"largestBatchBytes"`
+	Codecs        CodecCounts `json:"codecs"` // batches by codec
+	Magics        MagicCounts `json:"magics,omitzero"`
+	Control       int64       `json:"controlBatches,omitempty"`
+	Transactional int64       `json:"transactionalBatches,omitempty"`
 }
 
 // sampleBytes is how much of each segment List looks at when it does not scan.
 const sampleBytes = 16 << 10
 
 func (m *Mix) add(h record.Header) {
-	if m.Codecs == nil {
-		m.Codecs = make(map[string]int64)
-	}
 	m.Batches++
 	m.Bytes += int64(h.SizeBytes)
 	m.LargestBatch = max(m.LargestBatch, int64(h.SizeBytes))
-	m.Codecs[h.Codec().String()]++
-	if h.Magic < 2 {
-		if m.Magics == nil {
-			m.Magics = make(map[string]int64)
-		}
-		m.Magics["v"+string('0'+rune(h.Magic))]++
+	if c := int(h.Codec()); c >= 0 && c < len(m.Codecs) {
+		m.Codecs[c]++
+	}
+	if h.Magic >= 0 && h.Magic < 2 {
+		m.Magics[h.Magic]++
 	}
 	if h.Count > 0 {
 		m.Records += int64(h.Count)
@@ -89,17 +87,44 @@ func (m *Mix) merge(o Mix) {
 	m.LargestBatch = max(m.LargestBatch, o.LargestBatch)
 	m.Control += o.Control
 	m.Transactional += o.Transactional
-	addCounts(&m.Codecs, o.Codecs)
-	addCounts(&m.Magics, o.Magics)
+	for i, n := range o.Codecs {
+		m.Codecs[i] += n
+	}
+	for i, n := range o.Magics {
+		m.Magics[i] += n
+	}
 }
 
-func addCounts(into *map[string]int64, from map[string]int64) {
-	for k, n := range from {
-		if *into == nil {
-			*into = make(map[string]int64)
+// CodecCounts counts batches by codec.
+type CodecCounts [8]int64 // the header has three bits
+
+// ByName has the codecs that there are.
+func (c CodecCounts) ByName() map[string]int64 {
+	return named(c[:], func(i int) string { return record.Codec(i).String() })
+}
+
+// MarshalJSON writes an object: names and numbers of batches.
+func (c CodecCounts) MarshalJSON() ([]byte, error) { return json.Marshal(c.ByName()) }
+
+// MagicCounts counts batches of the old formats, v0 and v1.
+type MagicCounts [2]int64
+
+// ByName has the formats that there are.
+func (c MagicCounts) ByName() map[string]int64 {
+	return named(c[:], func(i int) string { return "v" + strconv.Itoa(i) })
+}
+
+// MarshalJSON writes an object: names and numbers of batches.
+func (c MagicCounts) MarshalJSON() ([]byte, error) { return json.Marshal(c.ByName()) }
+
+func named(counts []int64, name func(int) string) map[string]int64 {
+	out := make(map[string]int64)
+	for i, n := range counts {
+		if n > 0 {
+			out[name(i)] = n
 		}
-		(*into)[k] += n
 	}
+	return out
 }
 
 // List describes a partition and its segments. scan reads every batch header, for exact counts; otherwise only the

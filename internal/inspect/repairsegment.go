@@ -172,7 +172,7 @@ func (l *logRepair) rebuild(view *logView, i int) (map[string][]byte, error) {
 	for suffix, flag := range map[string]segment.Present{
 		segment.IndexSuffix: segment.HasIndex, segment.TimeSuffix: segment.HasTime, segment.TxnSuffix: segment.HasTxn,
 	} {
-		if kinds[suffix] {
+		if kinds.has(suffix) {
 			present |= flag
 		}
 	}

@@ -26,11 +26,16 @@ type segmentPlan struct {
 	inUse     bool // a broker is at work: the end of the last segment is on the move
 	clean     bool // the log directory was closed in good order
 	epochs    []checkpoint.EpochEntry
-	snapshots map[int64]bool
+	snapshots []int64 // ascending
 	progress  func(bytes int64)
 }
 
 func (p *segmentPlan) last() bool { return p.nextBase < 0 }
+
+func (p *segmentPlan) hasSnapshot(at int64) bool {
+	_, ok := slices.BinarySearch(p.snapshots, at)
+	return ok
+}
 
 func (p *segmentPlan) path(suffix string) string {
 	return filepath.Join(p.target.Dir, segment.Name(p.base, suffix))

@@ -208,10 +208,10 @@ func parseFolder(name string) (f folderName, ok bool) {
 
 // folder is what one reading of a partition's folder showed.
 type folder struct {
-	logs      []int64                   // base offsets with a .log, ascending
-	files     map[int64]map[string]bool // by base, the plain suffixes that are there
-	snapshots []int64                   // ascending
-	others    []string                  // every other name
+	logs      []int64             // base offsets with a .log, ascending
+	files     map[int64]fileKinds // by base
+	snapshots []int64             // ascending
+	others    []string            // every other name
 }
 
 func readFolder(fsys vfs.FS, dir string) (*folder, error) {
@@ -219,7 +219,7 @@ func readFolder(fsys vfs.FS, dir string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{files: make(map[int64]map[string]bool)}
+	f := &folder{files: make(map[int64]fileKinds, len(entries)/4)}
 	for _, e := range entries {
 		base, kind, ok := splitName(e.Name())
 		switch {
@@ -233,10 +233,7 @@ func readFolder(fsys vfs.FS, dir string) (*folder, error) {
 			f.others = append(f.others, e.Name())
 			continue
 		}
-		if f.files[base] == nil {
-			f.files[base] = make(map[string]bool)
-		}
-		f.files[base][kind] = true
+		f.files[base] |= kindOf(kind)
 		if kind == segment.LogSuffix {
 			f.logs = append(f.logs, base)
 		}
@@ -246,13 +243,27 @@ func readFolder(fsys vfs.FS, dir string) (*folder, error) {
 	return f, nil
 }
 
-func plainKind(kind string) bool {
-	switch kind {
-	case segment.LogSuffix, segment.IndexSuffix, segment.TimeSuffix, segment.TxnSuffix:
-		return true
+// fileKinds says which files of a segment are there.
+type fileKinds uint8
+
+func (k fileKinds) has(suffix string) bool { return k&kindOf(suffix) != 0 }
+
+// kindOf is the flag of a plain suffix, 0 for others.
+func kindOf(suffix string) fileKinds {
+	switch suffix {
+	case segment.LogSuffix:
+		return 1
+	case segment.IndexSuffix:
+		return 2
+	case segment.TimeSuffix:
+		return 4
+	case segment.TxnSuffix:
+		return 8
 	}
-	return false
+	return 0
 }
+
+func plainKind(kind string) bool { return kindOf(kind) != 0 }
 
 // nextBase is the base offset of the segment behind i; -1 for the last.
 func (f *folder) nextBase(i int) int64 {

@@ -30,7 +30,7 @@ func (x *txnCheck) name(c *segmentCheck) string { return c.path(segment.TxnSuffi
 func (x *txnCheck) start(c *segmentCheck) {
 	x.readIndex(c)
 	snapshot := false
-	if c.snapshots[c.base] {
+	if c.hasSnapshot(c.base) {
 		_, err := readSnapshot(c.fs, c.target.Dir, c.base)
 		snapshot = err == nil
 	}
@@ -154,7 +154,7 @@ func (x *txnCheck) finish(c *segmentCheck) error {
 	if c.last() {
 		next = c.report.next
 	}
-	if !x.known || !c.snapshots[next] || c.report.next != next {
+	if !x.known || !c.hasSnapshot(next) || c.report.next != next {
 		return nil
 	}
 	return x.compareSnapshot(c, next)

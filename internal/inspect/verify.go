@@ -115,13 +115,13 @@ func (v *verifier) plan(targets []Target, ordered chan<- *partitionCheck) error 
 		if p == nil {
 			continue
 		}
-		plans := v.segments(p)
+		wanted := v.segments(p)
 		select {
 		case ordered <- p:
 		case <-v.ctx.Done():
 			return v.ctx.Err()
 		}
-		v.start(p, plans)
+		v.start(p, wanted)
 	}
 	return nil
 }
@@ -179,31 +179,27 @@ func (v *verifier) begin(t Target) (*partitionCheck, error) {
 	return p, nil
 }
 
-// segments plans the checks of a partition's segments.
-func (v *verifier) segments(p *partitionCheck) []*segmentPlan {
-	logs := p.folder.folder.logs
-	snapshots := make(map[int64]bool, len(p.folder.folder.snapshots))
-	for _, at := range p.folder.folder.snapshots {
-		snapshots[at] = true
-	}
-	var plans []*segmentPlan
-	for i, base := range logs {
+// segments numbers the segments of a partition that are to be checked.
+func (v *verifier) segments(p *partitionCheck) (wanted []int) {
+	for i, base := range p.folder.folder.logs {
 		if p.target.wants(base) {
-			plans = append(plans, &segmentPlan{
-				fs: v.fs, target: p.target, base: base, nextBase: p.folder.folder.nextBase(i), first: i == 0,
-				inUse: p.folder.inUse, clean: p.closed(), epochs: p.folder.epochs, snapshots: snapshots,
-				progress: v.o.Progress,
-			})
+			wanted = append(wanted, i)
 		}
 	}
-	p.reports = make([]segmentReport, len(plans))
-	p.left = make(chan struct{}, len(plans))
-	return plans
+	p.reports = make([]segmentReport, len(wanted))
+	p.left = make(chan struct{}, len(wanted))
+	return wanted
 }
 
 // start has the segments checked; it blocks while all workers are busy.
-func (v *verifier) start(p *partitionCheck, plans []*segmentPlan) {
-	for i, plan := range plans {
+func (v *verifier) start(p *partitionCheck, wanted []int) {
+	f := p.folder.folder
+	for i, at := range wanted {
+		plan := &segmentPlan{
+			fs: v.fs, target: p.target, base: f.logs[at], nextBase: f.nextBase(at), first: at == 0,
+			inUse: p.folder.inUse, clean: p.closed(), epochs: p.folder.epochs, snapshots: f.snapshots,
+			progress: v.o.Progress,
+		}
 		v.group.Go(func() error {
 			defer func() { p.left <- struct{}{} }()
 			if err := v.ctx.Err(); err != nil {

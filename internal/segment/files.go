@@ -72,6 +72,16 @@ func (s *Segment) closeFilesLocked() error {
 	return errors.Join(f.log.Close(), f.offsets.Close(), f.times.Close(), f.txns.Close())
 }
 
+// Rest closes the files and forgets all about them, until they are asked for again. It is for readers of many segments
+// one after the other; nobody else may be using the segment, and nothing may have been appended.
+func (s *Segment) Rest() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.closeFilesLocked()
+	s.open.Store(nil)
+	return err
+}
+
 // SetAside takes the segment out of the log: the .log gets another name in the folder, the indexes are removed. Nobody
 // else may hold the segment.
 func (s *Segment) SetAside(name string) error {
