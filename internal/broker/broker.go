@@ -62,6 +62,8 @@ type Broker struct {
 	markers      *coordinator.LocalMarkers
 	transactions *coordinator.Transactions
 	groups       *coordinator.Groups
+	// groupSettings are those of the configs that were in force when they were asked for last.
+	groupSettings atomic.Pointer[groupSettings]
 
 	api       *api.API
 	server    *server.Server

@@ -40,9 +40,24 @@ func (b *Broker) expireGroupsEvery(c *config.Broker) time.Duration {
 	return c.Groups.OffsetsRetentionCheck
 }
 
-// groupConfig is what is set for groups now.
+// groupSettings are what configs of the broker set for groups.
+type groupSettings struct {
+	configs *config.Broker
+	group.Config
+}
+
+// groupConfig is what is set for groups now. Each commit of an offset asks for it.
 func (b *Broker) groupConfig() group.Config {
-	c := b.config().Groups
+	c := b.config()
+	s := b.groupSettings.Load()
+	if s == nil || s.configs != c {
+		s = &groupSettings{c, groupConfigOf(&c.Groups)}
+		b.groupSettings.Store(s)
+	}
+	return s.Config
+}
+
+func groupConfigOf(c *config.GroupCoordinator) group.Config {
 	return group.Config{
 		MinSessionTimeoutMs:     int32(c.MinSessionTimeout.Milliseconds()),
 		MaxSessionTimeoutMs:     int32(c.MaxSessionTimeout.Milliseconds()),

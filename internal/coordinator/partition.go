@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tidemark/record"
 )
 
 // The states of a partition.
@@ -31,6 +33,7 @@ type partition[S Shard] struct {
 
 	// What follows belongs to the loop.
 	open      openWrites
+	builder   record.Builder // of the batches appended
 	timers    timers
 	waiting   []waiting // appended and not yet on all in-sync replicas, by offset
 	stopWatch func()

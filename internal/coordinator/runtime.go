@@ -113,7 +113,7 @@ func (r *Runtime[S]) Do(id int32, c Command[S]) {
 	r.mu.RUnlock()
 	err := ErrNotCoordinator
 	if p != nil {
-		if err = p.submit(func() { p.execute(c.Key, func() *Write { return c.Run(p.shard) }, c.Done) }); err == nil {
+		if err = p.submit(func() { p.run(c) }); err == nil {
 			return
 		}
 	}

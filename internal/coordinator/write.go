@@ -8,28 +8,33 @@ import (
 	"tidemark/record"
 )
 
-// execute runs a command. What it wants written is appended with the writes of the commands around it; a command that
+// run runs a command. What it wants written is appended with the writes of the commands around it; a command that
 // may see what they change has them appended first.
-func (p *partition[S]) execute(key string, run func() *Write, done func(error)) {
-	if key == "" || p.open.keys[key] {
+func (p *partition[S]) run(c Command[S]) {
+	if c.Key == "" || p.open.keys[c.Key] {
 		p.flush()
 	}
-	w := run()
+	w := c.Run(p.shard)
 	switch {
 	case w == nil:
-		answer(done, nil)
+		answer(c.Done, nil)
 	case !w.joins():
 		p.flush()
-		p.append([]openWrite{{w, done}})
+		p.append([]openWrite{{w, c.Done}})
 	default:
 		if p.open.sizeBytes+w.sizeBytes() > maxJointBytes {
 			p.flush()
 		}
-		p.open.add(key, w, done)
-		if key == "" {
+		p.open.add(c.Key, w, c.Done)
+		if c.Key == "" {
 			p.flush()
 		}
 	}
+}
+
+// execute runs a command of the shard's own.
+func (p *partition[S]) execute(key string, run func() *Write, done func(error)) {
+	p.run(Command[S]{Key: key, Run: func(S) *Write { return run() }, Done: done})
 }
 
 // maxJointBytes bounds the records of a batch with the writes of several commands.
@@ -118,7 +123,7 @@ func (p *partition[S]) appendBatch(writes []openWrite) (base, last int64, err er
 	return base, last, err
 }
 
-// batch makes the batch of writes.
+// batch makes the batch of writes. It is valid until the next call.
 func (p *partition[S]) batch(writes []openWrite) ([]byte, error) {
 	nowMs := p.now().UnixMilli()
 	o := record.DefaultBuilderOptions()
@@ -129,7 +134,11 @@ func (p *partition[S]) batch(writes []openWrite) ([]byte, error) {
 	if first.Marker != nil {
 		return record.EndTxnMarker(o, nowMs, *first.Marker)
 	}
-	b := record.NewBuilder(o)
+	b := &p.builder
+	if b.SizeBytes() > maxJointBytes {
+		*b = record.Builder{} // such a batch is rare: its memory is not kept
+	}
+	b.Reset(o)
 	for _, w := range writes {
 		for _, r := range w.Records {
 			if err := b.Append(nowMs, r.Key, r.Value, nil); err != nil {

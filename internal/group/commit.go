@@ -130,8 +130,13 @@ type keptOffset struct {
 
 func (m *Machine) commit(r *CommitRequest, producer int64) (each []error, w *Write) {
 	now, longest := m.host.NowMs(), int(m.o.Config().MetadataMaxBytes)
-	var records []Record
-	var kept []keptOffset
+	n := 0
+	for _, t := range r.Topics {
+		n += len(t.Partitions)
+	}
+	each = make([]error, 0, n)
+	records := make([]Record, 0, n)
+	kept := make([]keptOffset, 0, n)
 	for _, t := range r.Topics {
 		for _, p := range t.Partitions {
 			if p.Metadata != nil && utf16Len(*p.Metadata) > longest {
@@ -146,7 +151,7 @@ func (m *Machine) commit(r *CommitRequest, producer int64) (each []error, w *Wri
 				}
 			}
 			each = append(each, nil)
-			records = append(records, Record{Key: offsetKey(r.Group, t.Topic, p.Partition), Value: o.AppendTo(nil)})
+			records = append(records, offsetRecord(r.Group, t.Topic, p.Partition, o))
 			kept = append(kept, keptOffset{t.Topic, p.Partition, o})
 		}
 	}

@@ -87,4 +87,14 @@ func offsetKey(group, topic string, partition int32) []byte {
 	return Key{Kind: kindOffset, Group: group, Topic: topic, Partition: partition}.AppendTo(nil)
 }
 
+// offsetRecord is the record of an offset. Key and value share an array.
+func offsetRecord(group, topic string, partition int32, o Offset) Record {
+	const fixed = 80 // more than what takes the same in each
+	b := make([]byte, 0, fixed+len(group)+len(topic)+len(o.Metadata))
+	b = Key{Kind: kindOffset, Group: group, Topic: topic, Partition: partition}.AppendTo(b)
+	n := len(b)
+	b = o.AppendTo(b)
+	return Record{Key: b[:n:n], Value: b[n:]}
+}
+
 func classicKey(group string) []byte { return Key{Kind: kindClassic, Group: group}.AppendTo(nil) }
