@@ -292,14 +292,16 @@ func TestEachFailure(t *testing.T) {
 		if testing.Short() && i%2 == 1 {
 			continue
 		}
-		t.Run(name, func(t *testing.T) { failEverywhere(t, all[name]) })
+		t.Run(name, func(t *testing.T) { failEverywhere(t, all[name], 0) })
 	}
+	t.Run("synced together", func(t *testing.T) { failEverywhere(t, script, 1) })
 }
 
-func failEverywhere(t *testing.T, commands []command) {
+func failEverywhere(t *testing.T, commands []command, many int) {
 	var w *world
 	fresh := func() vfs.FS {
 		w = newWorld(smallConfig())
+		w.many = many
 		return w.mem
 	}
 	runs := 0

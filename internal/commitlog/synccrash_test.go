@@ -15,19 +15,27 @@ func TestCrashesAtEverySync(t *testing.T) {
 	for name, commands := range scripts(t) {
 		t.Run(name, func(t *testing.T) {
 			for seed, keep := range []float64{0, 0.5, 1} {
-				crashAtSyncs(t, commands, uint64(seed), keep)
+				crashAtSyncs(t, newWorld(smallConfig()), commands, uint64(seed), keep)
 			}
 		})
 	}
 }
 
-func crashAtSyncs(t *testing.T, commands []command, seed uint64, keep float64) {
+// TestCrashesWhereAllIsSyncedTogether is the same where flushes sync the file system and not each file.
+func TestCrashesWhereAllIsSyncedTogether(t *testing.T) {
+	for seed, keep := range []float64{0, 0.5, 1} {
+		w := newWorld(smallConfig())
+		w.many = 1
+		crashAtSyncs(t, w, script, uint64(seed), keep)
+	}
+}
+
+func crashAtSyncs(t *testing.T, w *world, commands []command, seed uint64, keep float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
-	w := newWorld(smallConfig())
 	step, clones := command{}, 0
 	w.fs = faultfs.Wrap(w.mem, faultfs.Func(func(op faultfs.Op, name string) error {
-		if op != faultfs.Sync && op != faultfs.SyncDir && op != faultfs.Rename {
+		if op != faultfs.Sync && op != faultfs.SyncDir && op != faultfs.SyncAll && op != faultfs.Rename {
 			return nil
 		}
 		clones++

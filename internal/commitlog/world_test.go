@@ -30,6 +30,7 @@ type world struct {
 	logger *slog.Logger
 	start  int64
 	point  int64 // recovery point in the checkpoint
+	many   int   // so many files are synced by one sync of all; 0: none are
 	marked int32 // size of the batches that look-ups keep marks for: 1, all
 
 	acked []row   // records that an append has acknowledged, by offset
@@ -63,6 +64,18 @@ func newWorld(cfg Config) *world {
 	return w
 }
 
+// syncAll is Options.SyncAll.
+func (w *world) syncAll() (func() error, error) {
+	if w.many == 0 {
+		return nil, nil
+	}
+	whole, err := vfs.OpenWhole(w.fs, worldDir)
+	if err != nil {
+		return nil, err
+	}
+	return whole.Sync, nil
+}
+
 func (w *world) clock() time.Time { return time.UnixMilli(w.nowMs) }
 
 // smallConfig rolls and indexes often.
@@ -75,7 +88,12 @@ func smallConfig() Config {
 }
 
 func (w *world) open() error {
+	syncAll, err := w.syncAll()
+	if err != nil {
+		return err
+	}
 	l, err := Open(Options{
+		SyncAll: syncAll, Many: w.many,
 		FS: w.fs, Dir: worldDir, Topic: "t", Config: w.cfg, Clock: w.clock, TopicID: [16]byte{1},
 		MarkedBytes: w.marked, RecoveryPoint: w.point, StartOffset: w.start, Clean: w.clean,
 		Files: index.NewFileCache(w.fs, 4), Pages: index.NewCache(64 << 10),
