@@ -54,8 +54,8 @@ func BenchmarkGrowth(b *testing.B) {
 	if *targetsFlag {
 		return
 	}
-	s, end := newSession(b)
-	defer end()
+	s := newSession(b)
+	defer s.end()
 	all := growthGroups(s.wants)
 	s.plan(all)
 	sealed := s.wants(sealedCurve)
@@ -74,7 +74,6 @@ func BenchmarkGrowth(b *testing.B) {
 			b.Errorf("%s: %v", sealedCurve, err)
 		}
 	}
-	s.doc.print()
 }
 
 // growthGroups are the curves that are wanted, each a group.

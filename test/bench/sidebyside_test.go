@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ type session struct {
 	doc     *document
 	steps   int           // cases and curve points that run
 	step    int           // the one that runs now
-	planned time.Duration // what all take, without preparations
+	planned time.Duration // what all take
 	done    time.Duration // of planned, what is over
 	began   time.Time
 }
@@ -53,8 +54,8 @@ type session struct {
 //	make bench-kafka BENCHFLAGS=-targets
 //	make bench-kafka BENCHFLAGS="-cases look-up -warm 20s"
 func BenchmarkSideBySide(b *testing.B) {
-	s, end := newSession(b)
-	defer end()
+	s := newSession(b)
+	defer s.end()
 	all := selected(groups(), s.wants)
 	starts := slices.DeleteFunc([]string{startClean, startKilled}, func(name string) bool { return !s.wants(name) })
 	s.plan(all)
@@ -68,24 +69,34 @@ func BenchmarkSideBySide(b *testing.B) {
 	if len(starts) > 0 && s.ctx.Err() == nil {
 		s.starts(starts)
 	}
-	s.doc.print()
 }
 
-// newSession begins a run, which an interrupt ends after the measurement that it meets.
-func newSession(b *testing.B) (s *session, end func()) {
-	ctx, stop := signal.NotifyContext(b.Context(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second interrupt kills
-	s = &session{b: b, ctx: ctx, both: contenders(b, quickRetention), began: time.Now()}
+// interrupt ends the first time that the process is told to; the second time kills it.
+var interrupt = sync.OnceValue(func() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx
+})
+
+// newSession begins a run, which an interrupt ends in good order: what was measured before is written.
+func newSession(b *testing.B) *session {
+	if interrupt().Err() != nil {
+		b.Fatal("interrupted")
+	}
+	s := &session{b: b, ctx: interrupt(), both: contenders(b, quickRetention), began: time.Now()}
 	var err error
 	if s.doc, err = openDocument(); err != nil {
 		b.Fatal(err)
 	}
-	return s, func() {
-		if ctx.Err() != nil && b.Context().Err() == nil {
-			b.Error("interrupted; what was measured before is written")
-		}
-		stop()
+	return s
+}
+
+// end says what was found.
+func (s *session) end() {
+	if s.ctx.Err() != nil {
+		s.b.Error("interrupted; what was measured before is written")
 	}
+	s.doc.print()
 }
 
 // wants says whether a case or curve was selected.
