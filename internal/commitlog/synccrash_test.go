@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"tidemark/vfs/faultfs"
@@ -34,10 +35,13 @@ func crashAtSyncs(t *testing.T, w *world, commands []command, seed uint64, keep 
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
 	step, clones := command{}, 0
+	var mu sync.Mutex // several files are synced at a time
 	w.fs = faultfs.Wrap(w.mem, faultfs.Func(func(op faultfs.Op, name string) error {
 		if op != faultfs.Sync && op != faultfs.SyncDir && op != faultfs.SyncAll && op != faultfs.Rename {
 			return nil
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		clones++
 		if err := w.crashNow(rng, keep, step); err != nil {
 			t.Errorf("seed %d keep %g: crash before %s %s in %q: %v", seed, keep, op, name, step.name, err)

@@ -4,7 +4,9 @@ package groups
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -62,11 +64,12 @@ func TestKafkaAndTidemarkTakeTurns(t *testing.T) {
 	}
 }
 
-// membership is who is in the groups, and of the new protocol at which epoch.
+// membership is who is in the groups, and of the new protocol at which epoch. Kafka tells members in the order of a hash
+// table.
 func (w *world) membership() string {
-	all := ""
+	var all []string
 	for _, m := range w.describe("old") {
-		all += "old " + m.MemberID + "\n"
+		all = append(all, "old "+m.MemberID+"\n")
 	}
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()
 	req.Groups = []string{"next"}
@@ -75,9 +78,9 @@ func (w *world) membership() string {
 		w.t.Fatal(err)
 	}
 	g := answer.Groups[0]
-	all += g.State + "\n"
 	for _, m := range g.Members {
-		all += "next " + m.MemberID + " " + strconv.Itoa(int(m.MemberEpoch)) + "\n"
+		all = append(all, "next "+m.MemberID+" "+strconv.Itoa(int(m.MemberEpoch))+"\n")
 	}
-	return all
+	slices.Sort(all)
+	return g.State + "\n" + strings.Join(all, "")
 }
