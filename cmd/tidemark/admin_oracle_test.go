@@ -33,6 +33,19 @@ func TestAdminToolsFourWays(t *testing.T) {
 	for _, line := range append(configsLines(t), script(t, "admin.tsv", "ADDRESS")...) {
 		f.run(t, line)
 	}
+	f.loggers(t)
+}
+
+// loggers compares what both tools print of Tidemark's loggers, which Kafka does not have.
+func (f *fourWays) loggers(t *testing.T) {
+	args := []string{"kafka-configs", "--bootstrap-server", f.servers[1].Addr, "--describe", "--broker-logger", "1"}
+	theirs, ours := twice(t, f.kafka, "", args)
+	if d := cmp.Diff(theirs, ours); d != "" {
+		t.Errorf("loggers (-Kafka's tool +ours):\n%s", d)
+	}
+	if want := "  root=WARN sensitive=false synonyms={}"; !slices.Contains(theirs.Out, want) {
+		t.Errorf("no %q in %q", want, theirs.Out)
+	}
 }
 
 // configsLines are the lines of lines.tsv for kafka-configs, with the topics that they need.
@@ -42,9 +55,8 @@ func configsLines(t *testing.T) (lines [][2]string) {
 		lines = append(lines, [2]string{"kafka-topics --bootstrap-server ADDRESS --create --topic " + topic})
 	}
 	for _, line := range script(t, "lines.tsv", "ADDRESS") {
-		// What a broker was started with is not the same, and credentials are not built.
-		skip := strings.Contains(line[0], "--broker 1 --all") || strings.Contains(line[0], "SCRAM") ||
-			strings.Contains(line[0], "broker-logger")
+		// What a broker was started with is not the same.
+		skip := strings.Contains(line[0], "--broker 1 --all")
 		if strings.HasPrefix(strings.TrimPrefix(line[0], "once "), "kafka-configs") && !skip {
 			lines = append(lines, line)
 		}

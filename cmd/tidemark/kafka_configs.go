@@ -20,8 +20,9 @@ var configsTool = tool{
 const (
 	configsIntro = "This tool helps to manipulate and describe entity config for a topic, client, user, broker, ip, " +
 		"client-metrics or group"
-	classInvalidConfig = "org.apache.kafka.common.errors.InvalidConfigurationException"
-	classInvalidTopic  = "org.apache.kafka.common.errors.InvalidTopicException"
+	classInvalidConfig          = "org.apache.kafka.common.errors.InvalidConfigurationException"
+	classUnacceptableCredential = "org.apache.kafka.common.errors.UnacceptableCredentialException"
+	classInvalidTopic           = "org.apache.kafka.common.errors.InvalidTopicException"
 )
 
 // The kinds of entity, as --entity-type names them.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -212,8 +213,13 @@ func (c *configsCommand) resourceConfig(ctx context.Context, kind, name string, 
 	resource := kmsg.NewDescribeConfigsRequestResource()
 	resource.ResourceType, resource.ResourceName = resourceKinds[kind].resource, name
 	request.Resources = []kmsg.DescribeConfigsRequestResource{resource}
-	response, err := cli.Ask[*kmsg.DescribeConfigsResponse](ctx, c.admin, "describeConfigs", request)
-	if err != nil {
+	waited, cancel := context.WithTimeout(ctx, describePatience)
+	defer cancel()
+	response, err := cli.Ask[*kmsg.DescribeConfigsResponse](waited, c.admin, "describeConfigs", request)
+	switch {
+	case err != nil && waited.Err() != nil:
+		return nil, &cli.Failure{Class: "java.util.concurrent.TimeoutException", Bare: true}
+	case err != nil:
 		return nil, cli.Execution(err)
 	}
 	source := resourceKinds[kind].source
@@ -234,6 +240,9 @@ func (c *configsCommand) resourceConfig(ctx context.Context, kind, name string, 
 	slices.SortFunc(entries, func(a, b configEntry) int { return strings.Compare(a.Name, b.Name) })
 	return entries, nil
 }
+
+// describePatience is for how long Kafka's tool waits for settings, whatever the client's own timeout is.
+const describePatience = 30 * time.Second
 
 const maxTopicName = 249 // characters
 

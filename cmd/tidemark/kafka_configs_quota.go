@@ -314,7 +314,7 @@ func (c *configsCommand) alterScram(ctx context.Context, user string, add []sett
 	return nil
 }
 
-var scramValue = cli.Pattern(`^(?:iterations=(-?[0-9]*),)?password=(.*)$`)
+var scramValue = cli.Pattern(`^(iterations=(-?[0-9]*),)?password=(.*)$`)
 
 // scramUpsertion turns "iterations=N,password=X" into a salted credential.
 func scramUpsertion(user string, s setting) (kmsg.AlterUserSCRAMCredentialsRequestUpsertion, error) {
@@ -323,16 +323,19 @@ func scramUpsertion(user string, s setting) (kmsg.AlterUserSCRAMCredentialsReque
 	if parts == nil {
 		return one, cli.BadArgument("Invalid credential property %s=%s", strings.ReplaceAll(s.name, "-", "_"), s.value)
 	}
-	iterations := int64(scramIterations)
-	if parts[1] != "" && parts[1] != "-1" {
+	iterations, password := int64(scramIterations), parts[3]
+	if parts[1] != "" && parts[2] != "-1" {
 		var err error
-		if iterations, err = strconv.ParseInt(parts[1], 10, 32); err != nil {
-			return one, cli.BadArgument("For input string: \"%s\"", parts[1])
+		if iterations, err = strconv.ParseInt(parts[2], 10, 32); err != nil {
+			return one, cli.BadArgument("For input string: \"%s\"", parts[2])
 		}
 	}
 	if iterations < scramIterations {
 		return one, cli.BadArgument("Iterations %d is less than the minimum %d required for %s",
 			iterations, scramIterations, s.name)
+	}
+	if password == "" {
+		return one, cli.Execution(cli.Fail(classUnacceptableCredential, "Password must not be empty"))
 	}
 	digest, size := func() hash.Hash { return sha256.New() }, sha256.Size
 	if s.name == "SCRAM-SHA-512" {
@@ -340,7 +343,7 @@ func scramUpsertion(user string, s setting) (kmsg.AlterUserSCRAMCredentialsReque
 	}
 	salt := make([]byte, 24)
 	rand.Read(salt)
-	salted, err := pbkdf2.Key(digest, parts[2], salt, int(iterations), size)
+	salted, err := pbkdf2.Key(digest, password, salt, int(iterations), size)
 	if err != nil {
 		return one, fmt.Errorf("salt the password: %w", err)
 	}

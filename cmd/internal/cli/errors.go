@@ -32,6 +32,7 @@ type Failure struct {
 	Class   string
 	Message string
 	Code    int16
+	Bare    bool // Message is Java's null, not an empty text
 	Cause   *Failure
 	// Suppressed are failures that Java prints below the trace of this one.
 	Suppressed []*Failure
@@ -39,8 +40,13 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Message }
 
-// String is the failure in the form "class: message".
-func (f *Failure) String() string { return f.Class + ": " + f.Message }
+// String is the failure in the form "class: message", the class alone when it is bare.
+func (f *Failure) String() string {
+	if f.Bare {
+		return f.Class
+	}
+	return f.Class + ": " + f.Message
+}
 
 // Trace is what Java prints as the stack trace of the failure, without the frames.
 func (f *Failure) Trace() string {
