@@ -33,7 +33,7 @@ func (w *world) testAfterRestart(t *testing.T) {
 	w.same(t, "leader epochs", metadata(12, []string{"again"}, false), hide("ClusterID"))
 	w.same(t, "configs", describeConfigs(4, kmsg.ConfigResourceTypeTopic, "again"), byName)
 	w.same(t, "quotas", describeQuotas(1, false), quotaOrder...)
-	w.same(t, "SCRAM credentials", describeScram(), scramOrder)
+	w.scramAfterRestart(t)
 	w.same(t, "append", produce(11, "again", 0, -1, batch{records: some(2)}.encode()))
 	for _, epoch := range []int32{-1, 0, 1, 2, 3, 9} {
 		name := fmt.Sprintf("current epoch %d", epoch)

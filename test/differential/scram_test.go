@@ -97,3 +97,16 @@ func (w *world) testScramCredentials(t *testing.T) {
 		w.same(t, name, describeScram(users...), order)
 	}
 }
+
+// scramAfterRestart compares what is there after a restart. Kafka has lost a credential: when it reads its log, one of a
+// mechanism goes with another of the same mechanism that was removed. Tidemark must have it still.
+func (w *world) scramAfterRestart(t *testing.T) {
+	t.Helper()
+	w.same(t, "SCRAM credentials", describeScram("a", "b", "c", "no-salt"), scramOrder)
+	const kept = "with space, =comma and ü"
+	s := w.sides[1]
+	answer, ok := s.ask(t, describeScram(kept)(s)).(*kmsg.DescribeUserSCRAMCredentialsResponse)
+	if !ok || len(answer.Results) != 1 || answer.Results[0].ErrorCode != 0 {
+		t.Errorf("%s: credential of %q: %+v", s.Name, kept, answer)
+	}
+}
