@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/test/pair"
 )
 
 type (
@@ -103,6 +105,9 @@ func (w *world) testScramCredentials(t *testing.T) {
 func (w *world) scramAfterRestart(t *testing.T) {
 	t.Helper()
 	w.same(t, "SCRAM credentials", describeScram("a", "b", "c", "no-salt"), scramOrder)
+	if pair.Twin() {
+		return
+	}
 	const kept = "with space, =comma and ü"
 	s := w.sides[1]
 	answer, ok := s.ask(t, describeScram(kept)(s)).(*kmsg.DescribeUserSCRAMCredentialsResponse)
