@@ -31,6 +31,7 @@ var neverAnswered = map[string]string{
 	"record.ErrShort":                    "of the caller of a parser",
 	"record.ErrTooLarge":                 "as commitlog.ErrUndecodable",
 	"record.CodecError":                  "Kafka answers UNKNOWN_SERVER_ERROR",
+	"record.ReadError":                   "the disk's, which segment unwraps",
 	"wire.ErrShort":                      "malformed requests close the connection",
 	"wire.ErrVarint":                     "malformed requests close the connection",
 	"wire.ErrLength":                     "malformed requests close the connection",

@@ -44,6 +44,7 @@ func TestCompactionByConfigs(t *testing.T) {
 		all, err := checkpoint.ReadOffsets(vfs.OS(), filepath.Join(dir, checkpoint.CleanerOffsetFile))
 		return err == nil && all[name] > 30
 	})
+	wait(t, "the round is counted", func() bool { return b.dirs.Cleaner().Metrics().Rounds.Load() > 0 })
 	answer, err := http.Get("http://" + b.AdminAddress() + "/metrics")
 	if err != nil {
 		t.Fatal(err)
