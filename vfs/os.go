@@ -62,7 +62,7 @@ func (osFS) readEnd(name string, p []byte) (end []byte, size int64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	defer syscall.Close(fd) //nolint:errcheck // it was read only
+	defer syscall.Close(fd)
 	n := 0
 	read := func(p []byte, off int64) error {
 		return uninterrupted("read", name, func() (err error) {

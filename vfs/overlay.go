@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,7 @@ import (
 
 // Overlay returns a file system that shows base and keeps every change in memory: nothing is ever written, created,
 // renamed or removed below it. The bytes of base are read when they are asked for, so a large file that is changed at
-// its end costs the changed pages only. Folders cannot be renamed, and a lock is granted when base has it free,
+// its end costs the changed pages only. Folders of base cannot be renamed, and a lock is granted when base has it free,
 // without taking it there.
 //
 // It is for programs that read a directory which must not be touched with code that would mend it on the way.
@@ -232,7 +233,23 @@ func (o *overlay) Rename(oldName, newName string) error {
 	}
 	o.set(newName, n)
 	o.set(oldName, nil)
+	if n.dir {
+		o.moveFolder(filepath.Clean(oldName), filepath.Clean(newName))
+	}
 	return nil
+}
+
+// moveFolder moves what is in a folder that was made here.
+func (o *overlay) moveFolder(from, to string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	inside := from + string(filepath.Separator)
+	for path, content := range maps.Clone(o.folders) {
+		if path == from || strings.HasPrefix(path, inside) {
+			o.folders[to+path[len(from):]] = content
+			delete(o.folders, path)
+		}
+	}
 }
 
 // SyncDir does nothing: there is no disk.

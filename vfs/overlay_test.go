@@ -128,3 +128,31 @@ func TestLocked(t *testing.T) {
 		})
 	}
 }
+
+// TestOverlayRenamesItsFolders moves a folder that was made in the overlay, with what is in it.
+func TestOverlayRenamesItsFolders(t *testing.T) {
+	o := Overlay(OS())
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(o.MkdirAll(filepath.Join(dir, "a.part", "deep"), 0o755))
+	create(t, o, filepath.Join(dir, "a.part", "file"), "one")
+	create(t, o, filepath.Join(dir, "a.part", "deep", "file"), "two")
+	must(o.Rename(filepath.Join(dir, "a.part"), filepath.Join(dir, "a")))
+	for name, want := range map[string]string{"a/file": "one", "a/deep/file": "two"} {
+		got, err := ReadFile(o, filepath.Join(dir, name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if entries, err := o.ReadDir(dir); err != nil || len(entries) != 1 || entries[0].Name() != "a" {
+		t.Errorf("the folder holds %v, %v", entries, err)
+	}
+	if _, err := o.Stat(filepath.Join(dir, "a.part", "file")); err == nil {
+		t.Error("the old folder is there")
+	}
+}

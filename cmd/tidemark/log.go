@@ -52,12 +52,18 @@ type logOptions struct {
 
 // logCommand holds the offline tools.
 func logCommand(env *cli.Env) *cobra.Command {
-	o := &logOptions{env: env, fs: vfs.OS()}
+	out, own := &output{Writer: env.Stdout}, *env
+	own.Stdout = out
+	o := &logOptions{env: &own, fs: vfs.OS()}
 	c := &cobra.Command{
 		Use:   "log COMMAND DIR...",
 		Short: "Look into, check, explain and mend log directories, without a broker",
 		Long:  logHelp,
+		Args:  cobra.ArbitraryArgs,
+		RunE:  unknownLogCommand,
 	}
+	c.SuggestionsMinimumDistance = 2
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return couldNot{err} })
 	f := c.PersistentFlags()
 	f.BoolVar(&o.json, "json", false, "one JSON object a line instead of text")
 	f.StringVar(&o.zone, "zone", "Local",
@@ -76,11 +82,51 @@ func logCommand(env *cli.Env) *cobra.Command {
 		if !strings.Contains(sub.Long, exitPrefix) {
 			sub.Long += "\n\n" + exitPrefix + " 0 done, 2 it could not be done."
 		}
+		sub.Args = wantDirs
 		run := sub.RunE
-		sub.RunE = func(c *cobra.Command, args []string) error { return asCouldNot(run(c, args)) }
+		sub.RunE = func(c *cobra.Command, args []string) error {
+			if err := run(c, args); err != nil && out.failed == nil {
+				return asCouldNot(err)
+			}
+			return asCouldNot(out.failed)
+		}
 		c.AddCommand(sub)
 	}
 	return c
+}
+
+// output is the standard output of a log command. A command whose output was lost did not do its work.
+type output struct {
+	io.Writer
+	failed error // the first error
+}
+
+func (w *output) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.failed == nil {
+		w.failed = err
+	}
+	return n, err
+}
+
+// unknownLogCommand answers "tidemark log" without a command, and with one that there is not.
+func unknownLogCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return c.Help()
+	}
+	hint := ""
+	if like := c.SuggestionsFor(args[0]); len(like) > 0 {
+		hint = ": did you mean " + strings.Join(like, ", ") + "?"
+	}
+	return couldNot{fmt.Errorf("log %s: no such command%s (tidemark log --help lists them)", args[0], hint)}
+}
+
+// wantDirs wants a DIR at least.
+func wantDirs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return nil
+	}
+	return couldNot{fmt.Errorf("give a partition's folder, a log directory or files: tidemark log %s", c.Use)}
 }
 
 // couldNot is an error that ends a log subcommand with status 2.
@@ -226,5 +272,8 @@ func humanBytes(n int64) string {
 
 // onTerminal reports whether a stream is a terminal that wants colours and progress.
 func onTerminal(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	return os.Getenv("TERM") != "dumb" && os.Getenv("NO_COLOR") == "" && isTerminal(w)
 }

@@ -30,7 +30,7 @@ func logCacheCommand(o *logOptions) *cobra.Command {
 	var files bool
 	c := &cobra.Command{
 		Use: "cache DIR...", Short: "Show how much of indexes and logs is in the page cache",
-		Long: logCacheHelp, Example: logCacheExample, Args: cobra.MinimumNArgs(1),
+		Long: logCacheHelp, Example: logCacheExample,
 		RunE: func(_ *cobra.Command, args []string) error { return o.cache(args, files) },
 	}
 	c.Flags().BoolVar(&files, "files", false, "show each file")

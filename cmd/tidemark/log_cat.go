@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +50,7 @@ func logCatCommand(o *logOptions) *cobra.Command {
 	var a catOptions
 	c := &cobra.Command{
 		Use: "cat DIR...", Short: "Print records of a range of offsets or times",
-		Long: logCatHelp, Example: logCatExample, Args: cobra.MinimumNArgs(1),
+		Long: logCatHelp, Example: logCatExample,
 		RunE: func(_ *cobra.Command, args []string) error { return o.cat(args, a) },
 	}
 	f := c.Flags()
@@ -69,6 +71,9 @@ func (o *logOptions) cat(args []string, a catOptions) error {
 	if !slices.Contains(catFormats, a.format) || !slices.Contains(isolations, a.isolation) {
 		return fmt.Errorf("--format wants %s; --isolation %s",
 			strings.Join(catFormats, ", "), strings.Join(isolations, " or "))
+	}
+	if a.limit < 0 {
+		return fmt.Errorf("--limit %d: want a number from 0 on", a.limit)
 	}
 	zone, err := o.location()
 	if err != nil {
@@ -127,9 +132,16 @@ func (o *logOptions) bounds(from, to string, zone *time.Location) (r inspect.Ran
 	if r.FromOffset, r.FromTime, err = o.bound("--from", from, zone); err != nil {
 		return r, err
 	}
-	r.ToOffset, r.ToTime, err = o.bound("--to", to, zone)
-	return r, err
+	if r.ToOffset, r.ToTime, err = o.bound("--to", to, zone); err != nil {
+		return r, err
+	}
+	if backwards(r.FromOffset, r.ToOffset) || backwards(r.FromTime, r.ToTime) {
+		return r, fmt.Errorf("--from %s lies behind --to %s: the range is empty", from, to)
+	}
+	return r, nil
 }
+
+func backwards(from, to *int64) bool { return from != nil && to != nil && *from > *to }
 
 func (o *logOptions) bound(flag, text string, zone *time.Location) (offset, ms *int64, err error) {
 	if text == "" {
@@ -189,14 +201,17 @@ func plain(b inspect.Text) string {
 	if b == nil {
 		return "null"
 	}
+	switch {
+	case !utf8.Valid(b):
+		return "0x" + hex.EncodeToString(b)
+	case !bytes.ContainsFunc(b, isControl):
+		return string(b)
+	}
 	quoted := strconv.Quote(string(b))
 	if strings.Contains(quoted, `\x`) {
-		return fmt.Sprintf("0x%x", []byte(b))
+		return "0x" + hex.EncodeToString(b)
 	}
-	if strings.Contains(quoted, `\`) && strings.ContainsFunc(string(b), isControl) {
-		return quoted
-	}
-	return string(b)
+	return quoted
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }

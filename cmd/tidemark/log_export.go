@@ -15,7 +15,7 @@ The folders can be read by every tool here, by Kafka's, and served by a broker.
 
 The range is as of "tidemark log cat". It begins with the batch that holds its first record.
 Batches with a wrong checksum are left out and counted. A folder that is there already is
-refused.
+refused; until all is written, its name ends in .part.
 
 --json: one object of type "export" a partition.`
 
@@ -27,7 +27,7 @@ func logExportCommand(o *logOptions) *cobra.Command {
 	var from, to, out string
 	c := &cobra.Command{
 		Use: "export -o OUT DIR...", Short: "Copy a range into a new, valid partition folder",
-		Long: logExportHelp, Example: logExportExample, Args: cobra.MinimumNArgs(1),
+		Long: logExportHelp, Example: logExportExample,
 		RunE: func(_ *cobra.Command, args []string) error { return o.export(args, from, to, out) },
 	}
 	c.Flags().StringVar(&from, "from", "", "first OFFSET or time:TIME")
@@ -56,9 +56,11 @@ func (o *logOptions) export(args []string, from, to, out string) error {
 	if err != nil {
 		return err
 	}
+	bar := o.startProgress("export", targets)
+	defer bar.end()
 	for _, t := range targets {
 		cfg, _ := settings.Topic(t)
-		s, err := inspect.Export(o.fs, t, cfg, r, out, o.env.Now())
+		s, err := inspect.Export(o.fs, t, cfg, r, out, o.env.Now(), bar.add)
 		if err != nil {
 			return fmt.Errorf("export %s: %w", t.Name(), err)
 		}

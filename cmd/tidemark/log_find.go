@@ -38,7 +38,7 @@ func logFindCommand(o *logOptions) *cobra.Command {
 	var explain bool
 	c := &cobra.Command{
 		Use: "find --time T | --offset N DIR...", Short: "Find a record by time or offset, and show the way there",
-		Long: logFindHelp, Example: logFindExample, Args: cobra.MinimumNArgs(1),
+		Long: logFindHelp, Example: logFindExample,
 		RunE: func(_ *cobra.Command, args []string) error {
 			zone, err := o.location()
 			if err != nil {

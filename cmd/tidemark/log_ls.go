@@ -30,7 +30,6 @@ func logListCommand(o *logOptions) *cobra.Command {
 	c := &cobra.Command{
 		Use: "ls DIR...", Aliases: []string{"list"},
 		Short: "List topics, partitions and segments", Long: logListHelp, Example: logListExample,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !slices.Contains(inspect.SortKeys, sortKey) {
 				return fmt.Errorf("--sort %s: want one of %s", sortKey, strings.Join(inspect.SortKeys, ", "))

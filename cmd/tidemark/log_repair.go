@@ -41,7 +41,7 @@ func logRepairCommand(o *logOptions) *cobra.Command {
 	var apply bool
 	c := &cobra.Command{
 		Use: "repair DIR...", Short: "Mend logs and indexes; a dry run unless told to --apply",
-		Long: logRepairHelp, Example: logRepairExample, Args: cobra.MinimumNArgs(1),
+		Long: logRepairHelp, Example: logRepairExample,
 		RunE: func(c *cobra.Command, args []string) error { return o.repair(c.Context(), args, apply) },
 	}
 	c.Flags().BoolVar(&apply, "apply", false, "make the changes")
@@ -63,8 +63,9 @@ func (o *logOptions) repair(ctx context.Context, args []string, apply bool) erro
 			failed = o.emit(v)
 		}
 	}
+	bar := o.startProgress("repair", targets)
 	summary, err := inspect.Repair(ctx, o.fs, targets, inspect.RepairOptions{
-		Settings: settings, Apply: apply,
+		Settings: settings, Apply: apply, Progress: bar.add,
 		Report: func(a inspect.Action) {
 			if o.json {
 				emit(a)
@@ -81,6 +82,7 @@ func (o *logOptions) repair(ctx context.Context, args []string, apply bool) erro
 			}
 		},
 	})
+	bar.end()
 	if err == nil {
 		err = failed
 	}

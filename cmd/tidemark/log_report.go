@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +30,7 @@ func logReportCommand(o *logOptions) *cobra.Command {
 	var most int
 	c := &cobra.Command{
 		Use: "report -o FILE DIR...", Short: "Write an HTML page with pictures of partitions",
-		Long: logReportHelp, Example: logReportExample, Args: cobra.MinimumNArgs(1),
+		Long: logReportHelp, Example: logReportExample,
 		RunE: func(c *cobra.Command, args []string) error { return o.report(c.Context(), args, out, most) },
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write; an older one is replaced")
@@ -52,17 +54,21 @@ func (o *logOptions) report(ctx context.Context, args []string, out string, most
 	if err != nil {
 		return err
 	}
+	if info, err := os.Stat(out); err == nil && info.IsDir() {
+		return fmt.Errorf("-o %s: a folder; give the file to write", out)
+	}
 	bar := o.startProgress("report", targets)
 	defer bar.end()
 	f, err := os.CreateTemp(filepath.Dir(out), ".report-*")
 	if err != nil {
-		return err
+		return fmt.Errorf("-o %s: %w", out, errors.Unwrap(err))
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
+	defer removeOnSignal(f.Name())()
 	err = inspect.Report(ctx, o.fs, targets, inspect.ReportOptions{
 		Settings: settings, Now: o.env.Now(), Zone: zone, Title: strings.Join(args, ", "), MaxPartitions: most,
 		Progress: bar.add,
@@ -75,4 +81,22 @@ func (o *logOptions) report(ctx context.Context, args []string, out string, most
 	}
 	fmt.Fprintf(o.env.Stderr, "%s: %d partitions\n", out, len(targets))
 	return nil
+}
+
+// removeOnSignal removes a file when the program is told to end, until the function returned is called.
+func removeOnSignal(name string) (stop func()) {
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			_ = os.Remove(name)
+			os.Exit(128 + int(s.(syscall.Signal)))
+		case <-done:
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+	}
 }

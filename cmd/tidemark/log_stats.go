@@ -33,7 +33,7 @@ func logStatsCommand(o *logOptions) *cobra.Command {
 	var segments bool
 	c := &cobra.Command{
 		Use: "stats DIR...", Short: "Measure index density, scan lengths, order of timestamps, retention",
-		Long: logStatsHelp, Example: logStatsExample, Args: cobra.MinimumNArgs(1),
+		Long: logStatsHelp, Example: logStatsExample,
 		RunE: func(_ *cobra.Command, args []string) error { return o.stats(args, segments) },
 	}
 	c.Flags().BoolVar(&segments, "segments", false, "show each segment too")

@@ -26,7 +26,7 @@ func logTxnsCommand(o *logOptions) *cobra.Command {
 	var states []string
 	c := &cobra.Command{
 		Use: "txns DIR...", Short: "List transactions: committed, aborted, open",
-		Long: logTxnsHelp, Example: logTxnsExample, Args: cobra.MinimumNArgs(1),
+		Long: logTxnsHelp, Example: logTxnsExample,
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, s := range states {
 				if !slices.Contains(txnStates, s) {

@@ -38,7 +38,7 @@ func logVerifyCommand(o *logOptions) *cobra.Command {
 	var jobs int
 	c := &cobra.Command{
 		Use: "verify DIR...", Short: "Check logs, indexes and all other files; exit status tells",
-		Long: logVerifyHelp, Example: logVerifyExample, Args: cobra.MinimumNArgs(1),
+		Long: logVerifyHelp, Example: logVerifyExample,
 		RunE: func(c *cobra.Command, args []string) error { return o.verify(c.Context(), args, jobs) },
 	}
 	c.Flags().IntVar(&jobs, "jobs", 0, "segments checked side by side (0: one for each processor)")

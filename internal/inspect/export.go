@@ -28,8 +28,11 @@ type ExportSummary struct {
 
 // Export copies the batches of a range into a new partition's folder under out: whole batches with their offsets, as
 // they are, with indexes, producer snapshot and leader epochs of their own. Batches with a wrong checksum are left out.
+// progress, which may be nil, is called with numbers of bytes written. The folder has a name that ends in [PartSuffix]
+// until all is written; an error removes it.
 // An error wraps os.ErrExist when the folder is there and not empty; others are the disk's.
-func Export(fsys vfs.FS, t Target, cfg commitlog.Config, r Range, out string, now time.Time) (*ExportSummary, error) {
+func Export(fsys vfs.FS, t Target, cfg commitlog.Config, r Range, out string, now time.Time,
+	progress func(bytes int64)) (*ExportSummary, error) {
 	log, err := Open(fsys, t, cfg)
 	if err != nil {
 		return nil, err
@@ -43,27 +46,60 @@ func Export(fsys vfs.FS, t Target, cfg commitlog.Config, r Range, out string, no
 	if entries, err := fsys.ReadDir(s.Dir); err == nil && len(entries) > 0 {
 		return nil, &os.PathError{Op: "export to", Path: s.Dir, Err: os.ErrExist}
 	}
-	if err := fsys.MkdirAll(s.Dir, 0o755); err != nil {
+	x := &exporter{fs: fsys, target: t, cfg: cfg, summary: s, now: now, dir: s.Dir + PartSuffix, progress: progress}
+	if err := x.makeDir(); err != nil {
 		return nil, err
 	}
-	x := &exporter{fs: fsys, target: t, cfg: cfg, summary: s, now: now}
 	c := &catter{fs: fsys, target: t, log: log, from: from, to: to}
 	c.o.Warn = func(string) { s.Left++ }
 	x.read = c
-	if err := x.run(); err != nil {
-		return nil, err
+	if err := x.copy(); err != nil {
+		return nil, errors.Join(err, fsys.RemoveAll(x.dir))
 	}
-	return s, x.close()
+	return s, nil
+}
+
+// PartSuffix ends the name of the folder of an export that is not complete.
+const PartSuffix = ".part"
+
+// makeDir makes the folder, in the place of one that was left by an export that was broken off.
+func (x *exporter) makeDir() error {
+	if err := x.fs.RemoveAll(x.dir); err != nil {
+		return err
+	}
+	return x.fs.MkdirAll(x.dir, 0o755)
+}
+
+// copy does the work, and gives the folder its name at the end.
+func (x *exporter) copy() error {
+	err := x.run()
+	if x.to != nil {
+		err = errors.Join(err, x.to.Close())
+	} else if err == nil {
+		err = errors.New("nothing to export: the range holds no batch")
+	}
+	if err != nil {
+		return err
+	}
+	if err := x.fs.RemoveAll(x.summary.Dir); err != nil { // it may be there, empty
+		return err
+	}
+	if err := x.fs.Rename(x.dir, x.summary.Dir); err != nil {
+		return err
+	}
+	return x.fs.SyncDir(filepath.Dir(x.dir))
 }
 
 type exporter struct {
-	fs      vfs.FS
-	target  Target
-	cfg     commitlog.Config
-	now     time.Time
-	read    *catter
-	to      *commitlog.Log
-	summary *ExportSummary
+	fs       vfs.FS
+	target   Target
+	cfg      commitlog.Config
+	now      time.Time
+	dir      string // that is written to
+	progress func(bytes int64)
+	read     *catter
+	to       *commitlog.Log
+	summary  *ExportSummary
 }
 
 func (x *exporter) run() error {
@@ -125,7 +161,7 @@ func (x *exporter) write(h record.Header, entry []byte) error {
 		}
 		x.cfg.Preallocate = false
 		x.to, err = commitlog.Open(commitlog.Options{
-			FS: x.fs, Dir: s.Dir, Topic: x.target.Topic, Partition: x.target.Partition, TopicID: id, Config: x.cfg,
+			FS: x.fs, Dir: x.dir, Topic: x.target.Topic, Partition: x.target.Partition, TopicID: id, Config: x.cfg,
 			StartOffset: h.BaseOffset, Clock: func() time.Time { return x.now }, Clean: true,
 		})
 		if err != nil {
@@ -140,13 +176,8 @@ func (x *exporter) write(h record.Header, entry []byte) error {
 	s.To = info.LastOffset + 1
 	s.Batches++
 	s.Bytes += int64(len(entry))
-	return nil
-}
-
-// close ends the copy as a clean stop does.
-func (x *exporter) close() error {
-	if x.to == nil {
-		return errors.New("nothing to export: the range holds no batch")
+	if x.progress != nil {
+		x.progress(int64(len(entry)))
 	}
-	return x.to.Close()
+	return nil
 }

@@ -121,7 +121,7 @@ func readEverything(t *testing.T, fsys vfs.FS, dir string, times []int64) everyt
 	check("report", inspect.Report(context.Background(), fsys, []inspect.Target{at}, inspect.ReportOptions{
 		Settings: s, Zone: time.UTC, Now: time.UnixMilli(1_796_000_000_000),
 	}, new(bytes.Buffer)))
-	copied, err := inspect.Export(fsys, at, cfg, inspect.Range{}, "/out", time.UnixMilli(1_796_000_000_000))
+	copied, err := inspect.Export(fsys, at, cfg, inspect.Range{}, "/out", time.UnixMilli(1_796_000_000_000), nil)
 	check("export", err)
 	for _, f := range verify(t, fsys, copied.Dir) {
 		if f.Kind == inspect.BadChecksum || f.Kind == inspect.BadBatch || strings.Contains(string(f.Kind), "index") {

@@ -143,7 +143,7 @@ func TestExportGolden(t *testing.T) {
 			cfg := commitlog.DefaultConfig()
 			first := int64(1)
 			s, err := inspect.Export(fsys, from, cfg, inspect.Range{FromOffset: &first}, "/out",
-				time.UnixMilli(1_796_000_000_000))
+				time.UnixMilli(1_796_000_000_000), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestExportGolden(t *testing.T) {
 			if a, b := read(from), read(target(t, fsys, s.Dir)); a != b || a == "" {
 				t.Errorf("the copy has other records")
 			}
-			if _, err := inspect.Export(fsys, from, cfg, inspect.Range{}, "/out", time.Time{}); !errors.Is(err, os.ErrExist) {
+			if _, err := inspect.Export(fsys, from, cfg, inspect.Range{}, "/out", time.Time{}, nil); !errors.Is(err, os.ErrExist) {
 				t.Errorf("a second export: %v", err)
 			}
 		})

@@ -20,6 +20,9 @@ type RepairOptions struct {
 	// Left is called with what is still found afterwards, when Apply is set; may be nil.
 	Left func(Finding)
 	Jobs int // as of VerifyOptions
+	// Progress is called with numbers of bytes checked, from several goroutines, first before and with Apply again after
+	// the changes; may be nil.
+	Progress func(bytes int64)
 }
 
 // Action is one change of a repair.
@@ -145,6 +148,7 @@ func (r *repairer) lock(targets []Target) (locks []io.Closer, err error) {
 func (r *repairer) plan(ctx context.Context, targets []Target) ([]*partitionPlan, error) {
 	byDir, reports := make(map[string][]Finding), make(map[string][]segmentReport)
 	_, err := Verify(ctx, r.fs, targets, VerifyOptions{
+		Progress: r.o.Progress,
 		Settings: r.o.Settings, Jobs: r.o.Jobs, locked: r.o.Apply,
 		keep: func(t Target, all []segmentReport) { reports[t.Dir] = all },
 		Report: func(f Finding) {
@@ -216,6 +220,7 @@ func (r *repairer) run(p *partitionPlan, s step) error {
 // verifyAgain tells what is left after the repair. Notes are not counted.
 func (r *repairer) verifyAgain(ctx context.Context, targets []Target) error {
 	_, err := Verify(ctx, r.fs, targets, VerifyOptions{
+		Progress: r.o.Progress,
 		Settings: r.o.Settings, Jobs: r.o.Jobs, locked: r.o.Apply,
 		Report: func(f Finding) {
 			if f.Severity != Note {

@@ -46,8 +46,9 @@ func (t Target) wants(base int64) bool {
 }
 
 // Resolve finds the partitions that paths mean, in the order of the paths and, within a log directory, by name. A path
-// is a log directory, a partition's folder, or a file in one. Folders of a log directory whose names say that their
-// files wait for removal are left out. Errors: *fs.PathError, or one that says why a path is none of these.
+// is a log directory, a partition's folder, or a file in one; what is named twice counts once. Folders of a log
+// directory whose names say that their files wait for removal are left out. Errors: *fs.PathError, or one that says why
+// a path is none of these.
 func Resolve(fsys vfs.FS, paths []string) ([]Target, error) {
 	var out []Target
 	for _, path := range paths {
@@ -67,7 +68,33 @@ func Resolve(fsys vfs.FS, paths []string) ([]Target, error) {
 		}
 		out = append(out, found...)
 	}
-	return out, nil
+	return once(out), nil
+}
+
+// once leaves out what was named before: a folder twice, or a partition and the log directory around it.
+func once(all []Target) []Target {
+	at := make(map[string]int, len(all))
+	out := all[:0]
+	for _, t := range all {
+		i, twice := at[absolute(t.Dir)]
+		if !twice {
+			at[absolute(t.Dir)] = len(out)
+			out = append(out, t)
+			continue
+		}
+		before := &out[i]
+		before.whole = before.whole || t.whole
+		if before.Segments == nil || t.Segments == nil {
+			before.Segments = nil
+			continue
+		}
+		for _, base := range t.Segments {
+			if !before.wants(base) {
+				before.Segments = append(before.Segments, base)
+			}
+		}
+	}
+	return out
 }
 
 func resolveDir(fsys vfs.FS, path string) ([]Target, error) {
@@ -155,7 +182,9 @@ func addFile(fsys vfs.FS, out []Target, path string) ([]Target, error) {
 	}
 	dir := filepath.Dir(path)
 	if n := len(out); n > 0 && out[n-1].Dir == dir && out[n-1].Segments != nil {
-		out[n-1].Segments = append(out[n-1].Segments, base)
+		if !out[n-1].wants(base) {
+			out[n-1].Segments = append(out[n-1].Segments, base)
+		}
 		return out, nil
 	}
 	t := partitionTarget(fsys, dir)
