@@ -19,8 +19,8 @@ func ReadFile(fsys FS, name string) ([]byte, error) {
 }
 
 // ReadEnd reads the last len(p) bytes of a file into p, all of them when the file is shorter, and tells how long
-// the file is. The bytes read are those of one moment only if nobody writes meanwhile; io.ErrUnexpectedEOF says that the
-// file became shorter.
+// the file is. The bytes read are those of one moment only if nobody writes meanwhile; io.ErrUnexpectedEOF says that
+// the file became shorter.
 func ReadEnd(fsys FS, name string, p []byte) (end []byte, size int64, err error) {
 	if r, ok := fsys.(endReader); ok {
 		return r.readEnd(name, p)

@@ -16,8 +16,8 @@ type scheduler struct {
 	running sync.WaitGroup
 }
 
-// newScheduler makes a scheduler that runs at most threads tasks at once (background.threads), and as many of those that
-// wait for the disk.
+// newScheduler makes a scheduler that runs at most threads tasks at once (background.threads), and as many of those
+// that wait for the disk.
 func newScheduler(threads int) *scheduler {
 	return &scheduler{slots: make(chan struct{}, max(1, threads)), disk: make(chan struct{}, max(1, threads)),
 		timers: map[*time.Timer]struct{}{}}

@@ -21,7 +21,8 @@ func TestReadersBesideChanges(t *testing.T) {
 	cfg := smallConfig()
 	var background sync.WaitGroup
 	l, err := Open(Options{
-		FS: mem, Dir: worldDir, Topic: "t", Config: cfg, MarkedBytes: 1, Clock: func() time.Time { return time.UnixMilli(nowMs) },
+		FS: mem, Dir: worldDir, Topic: "t", Config: cfg, MarkedBytes: 1,
+		Clock:      func() time.Time { return time.UnixMilli(nowMs) },
 		Background: func(task func()) { background.Go(task) },
 		After:      func(_ time.Duration, task func()) { background.Go(task) },
 	})

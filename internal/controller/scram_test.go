@@ -31,8 +31,9 @@ func TestScramCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := ScramUpsertion{User: "user", Mechanism: ScramSHA256, Iterations: 4096, Salt: salt, SaltedPassword: salted}
-	if r := alter(AlterUserScramCredentials{Upsertions: []ScramUpsertion{good}}); len(r.Users) != 1 || r.Users[0].Err != nil {
-		t.Fatalf("set: %+v", r)
+	added := alter(AlterUserScramCredentials{Upsertions: []ScramUpsertion{good}})
+	if len(added.Users) != 1 || added.Users[0].Err != nil {
+		t.Fatalf("set: %+v", added)
 	}
 	c := k.image.ScramCredential("user", ScramSHA256)
 	if c == nil || c.Iterations != 4096 || string(c.Salt) != string(salt) {

@@ -4,6 +4,7 @@ package differential
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -79,9 +80,7 @@ func (c alterCase) whole(version int16) request {
 // alterCases are changes that are refused, or that change nothing because they are only validated.
 func alterCases() map[string]alterCase {
 	const topic, broker = kmsg.ConfigResourceTypeTopic, kmsg.ConfigResourceTypeBroker
-	one := func(key string, op kmsg.IncrementalAlterConfigOp, value string) []configOp {
-		return []configOp{{key: key, op: op, value: value}}
-	}
+	one := oneOp
 	retention := one("retention.ms", set, "1000")
 	out := map[string]alterCase{
 		"validate only":              {kind: topic, name: "alter", ops: retention, validate: true},
@@ -125,32 +124,44 @@ func alterCases() map[string]alterCase {
 		"client metrics, bad key":    {kind: 16, name: "m", ops: one("nope", set, "1")},
 		"client metrics, bad value":  {kind: 16, name: "m", ops: one("interval.ms", set, "1")},
 		"client metrics, empty name": {kind: 16, ops: one("interval.ms", set, "1000")},
-		"logger, other broker":       {kind: 8, name: "7", ops: one("root", set, "INFO")},
-		"logger, broker x":           {kind: 8, name: "x", ops: one("root", set, "INFO")},
-		"logger, no broker":          {kind: 8, ops: one("root", set, "INFO")},
-		"logger, unknown":            {kind: 8, name: "1", ops: one("nope", set, "INFO")},
-		"logger, empty":              {kind: 8, name: "1", ops: one("", set, "INFO")},
-		"logger, unknown level":      {kind: 8, name: "1", ops: one("root", set, "LOUD")},
-		"logger, lower case":         {kind: 8, name: "1", ops: one("root", set, "info")},
-		"logger, off":                {kind: 8, name: "1", ops: one("root", set, "OFF")},
-		"logger, empty level":        {kind: 8, name: "1", ops: one("root", set, "")},
-		"logger, null":               {kind: 8, name: "1", ops: []configOp{{key: "root", null: true}}},
-		"logger, append":             {kind: 8, name: "1", ops: one("root", add, "INFO")},
-		"logger, subtract":           {kind: 8, name: "1", ops: one("root", subtract, "INFO")},
-		"logger, operation 9":        {kind: 8, name: "1", ops: one("root", 9, "INFO")},
-		"logger, root removed":       {kind: 8, name: "1", ops: one("root", remove, "")},
-		"logger, unknown removed":    {kind: 8, name: "1", ops: one("nope", remove, "")},
-		"logger, nothing":            {kind: 8, name: "1"},
-		"logger, twice":              {kind: 8, name: "1", ops: append(one("root", set, "WARN"), one("root", set, "")...)},
-		"logger, validate only":      {kind: 8, name: "1", ops: one("root", set, "FATAL"), validate: true},
-		"logger, one good, one bad":  {kind: 8, name: "1", ops: append(one("root", set, "FATAL"), one("x", set, "INFO")...)},
 	}
 	for key, value := range map[string]string{"compression.type": "x", "message.timestamp.type": "x",
 		"min.cleanable.dirty.ratio": "1.5", "max.message.bytes": "-1", "index.interval.bytes": "-1", "preallocate": "maybe",
 		"retention.bytes": "99999999999999999999", "min.insync.replicas": "0", "segment.bytes": "10"} {
 		out["value of "+key] = alterCase{kind: topic, name: "alter", ops: one(key, set, value)}
 	}
+	maps.Copy(out, loggerCases())
 	return out
+}
+
+func oneOp(key string, op kmsg.IncrementalAlterConfigOp, value string) []configOp {
+	return []configOp{{key: key, op: op, value: value}}
+}
+
+// loggerCases are those of [alterCases] that change the levels of loggers.
+func loggerCases() map[string]alterCase {
+	one := oneOp
+	return map[string]alterCase{
+		"logger, other broker":      {kind: 8, name: "7", ops: one("root", set, "INFO")},
+		"logger, broker x":          {kind: 8, name: "x", ops: one("root", set, "INFO")},
+		"logger, no broker":         {kind: 8, ops: one("root", set, "INFO")},
+		"logger, unknown":           {kind: 8, name: "1", ops: one("nope", set, "INFO")},
+		"logger, empty":             {kind: 8, name: "1", ops: one("", set, "INFO")},
+		"logger, unknown level":     {kind: 8, name: "1", ops: one("root", set, "LOUD")},
+		"logger, lower case":        {kind: 8, name: "1", ops: one("root", set, "info")},
+		"logger, off":               {kind: 8, name: "1", ops: one("root", set, "OFF")},
+		"logger, empty level":       {kind: 8, name: "1", ops: one("root", set, "")},
+		"logger, null":              {kind: 8, name: "1", ops: []configOp{{key: "root", null: true}}},
+		"logger, append":            {kind: 8, name: "1", ops: one("root", add, "INFO")},
+		"logger, subtract":          {kind: 8, name: "1", ops: one("root", subtract, "INFO")},
+		"logger, operation 9":       {kind: 8, name: "1", ops: one("root", 9, "INFO")},
+		"logger, root removed":      {kind: 8, name: "1", ops: one("root", remove, "")},
+		"logger, unknown removed":   {kind: 8, name: "1", ops: one("nope", remove, "")},
+		"logger, nothing":           {kind: 8, name: "1"},
+		"logger, twice":             {kind: 8, name: "1", ops: append(one("root", set, "WARN"), one("root", set, "")...)},
+		"logger, validate only":     {kind: 8, name: "1", ops: one("root", set, "FATAL"), validate: true},
+		"logger, one good, one bad": {kind: 8, name: "1", ops: append(one("root", set, "FATAL"), one("x", set, "INFO")...)},
+	}
 }
 
 func (w *world) testIncrementalAlterConfigs(t *testing.T) {

@@ -100,8 +100,8 @@ func (w *world) testScramCredentials(t *testing.T) {
 	}
 }
 
-// scramAfterRestart compares what is there after a restart. Kafka has lost a credential: when it reads its log, one of a
-// mechanism goes with another of the same mechanism that was removed. Tidemark must have it still.
+// scramAfterRestart compares what is there after a restart. Kafka has lost a credential: when it reads its log, one of
+// a mechanism goes with another of the same mechanism that was removed. Tidemark must have it still.
 func (w *world) scramAfterRestart(t *testing.T) {
 	t.Helper()
 	w.same(t, "SCRAM credentials", describeScram("a", "b", "c", "no-salt"), scramOrder)

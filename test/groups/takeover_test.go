@@ -64,8 +64,8 @@ func TestKafkaAndTidemarkTakeTurns(t *testing.T) {
 	}
 }
 
-// membership is who is in the groups, and of the new protocol at which epoch. Kafka tells members in the order of a hash
-// table.
+// membership is who is in the groups, and of the new protocol at which epoch. Kafka tells members in the order of a
+// hash table.
 func (w *world) membership() string {
 	var all []string
 	for _, m := range w.describe("old") {
