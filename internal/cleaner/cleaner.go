@@ -214,13 +214,19 @@ func (c *Cleaner) begin(ctx context.Context, tp checkpoint.TopicPartition) (cont
 	}, true
 }
 
-// Forget drops what is known of a partition that was in a log directory: it is gone. Errors of the checkpoint file are
+// Forget drops what is known of partitions that were in a log directory: they are gone. Errors of the checkpoint file are
 // told to Options.Failed.
-func (c *Cleaner) Forget(dir string, tp checkpoint.TopicPartition) {
+func (c *Cleaner) Forget(dir string, tps ...checkpoint.TopicPartition) {
 	c.mu.Lock()
-	delete(c.uncleanable, tp)
+	for _, tp := range tps {
+		delete(c.uncleanable, tp)
+	}
 	c.mu.Unlock()
-	c.note(dir, func(all checkpoint.Offsets) { delete(all, tp) })
+	c.note(dir, func(all checkpoint.Offsets) {
+		for _, tp := range tps {
+			delete(all, tp)
+		}
+	})
 }
 
 // note changes the checkpoint of a directory.

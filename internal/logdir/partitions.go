@@ -79,13 +79,15 @@ func (s *Set) Strand(tp checkpoint.TopicPartition) error {
 func (s *Set) withdrawAll(tps []checkpoint.TopicPartition, mark string) []error {
 	errs := make([]error, len(tps))
 	in := make([]*directory, len(tps))
+	gone := map[*directory][]checkpoint.TopicPartition{}
 	synced := map[*directory]error{}
 	for i, tp := range tps {
-		if in[i], errs[i] = s.withdraw(tp, mark); errs[i] == nil {
-			synced[in[i]] = nil
+		if in[i], errs[i] = s.withdraw(tp, mark); in[i] != nil {
+			gone[in[i]] = append(gone[in[i]], tp)
 		}
 	}
-	for d := range synced {
+	for d, names := range gone {
+		s.cleaner.Forget(d.path, names...)
 		if err := s.opts.FS.SyncDir(d.path); err != nil {
 			s.fail(d, err)
 			synced[d] = &OfflineError{Dir: d.path, Cause: err}
@@ -99,7 +101,8 @@ func (s *Set) withdrawAll(tps []checkpoint.TopicPartition, mark string) []error 
 	return errs
 }
 
-// withdraw does without the sync of the directory, which it returns.
+// withdraw does without the sync of the directory, and leaves it to the caller to have the cleaner forget the partition.
+// It returns the directory, nil when it has not taken the partition out of the set.
 func (s *Set) withdraw(tp checkpoint.TopicPartition, mark string) (*directory, error) {
 	if _, err := s.Log(tp); err != nil {
 		return nil, err
@@ -112,7 +115,6 @@ func (s *Set) withdraw(tp checkpoint.TopicPartition, mark string) (*directory, e
 		return nil, ErrUnknownPartition
 	}
 	defer s.cleaner.Pause(tp)()
-	defer s.cleaner.Forget(e.dir.path, tp)
 	// First it is closed: a flush in the background would miss its files under their old names, and take the directory
 	// offline.
 	if err := e.log.Abandon(); err != nil {
@@ -121,7 +123,7 @@ func (s *Set) withdraw(tp checkpoint.TopicPartition, mark string) (*directory, e
 	marked := filepath.Join(e.dir.path, markedFolder(tp, s.opts.NewID(), mark))
 	if err := s.renameFolder(e.log.Dir(), marked); err != nil {
 		s.fail(e.dir, err)
-		return nil, &OfflineError{Dir: e.dir.path, Cause: err}
+		return e.dir, &OfflineError{Dir: e.dir.path, Cause: err}
 	}
 	e.log.SetDir(marked)
 	delay := time.Duration(e.log.Config().FileDeleteDelayMs) * time.Millisecond
