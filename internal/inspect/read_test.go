@@ -161,7 +161,8 @@ func TestExportGolden(t *testing.T) {
 			if a, b := read(from), read(target(t, fsys, s.Dir)); a != b || a == "" {
 				t.Errorf("the copy has other records")
 			}
-			if _, err := inspect.Export(fsys, from, cfg, inspect.Range{}, "/out", time.Time{}, nil); !errors.Is(err, os.ErrExist) {
+			_, err = inspect.Export(fsys, from, cfg, inspect.Range{}, "/out", time.Time{}, nil)
+			if !errors.Is(err, os.ErrExist) {
 				t.Errorf("a second export: %v", err)
 			}
 		})

@@ -28,7 +28,7 @@ var (
 	ownFlag     = flag.Duration("own", 3*time.Second, "how long Tidemark has it")
 	timeFlag    = flag.Duration("time", 5*time.Second, "how long is counted")
 	roundsFlag  = flag.Int("rounds", 3, "how often both are measured, in turn")
-	pinFlag     = flag.Int("pin", -1, "`core` of the brokers in every case; -1: any, but core 0 where a case is for one core")
+	pinFlag     = flag.Int("pin", -1, "`core` of the brokers in every case; -1: any, but core 0 for cases of one core")
 	dirFlag     = flag.String("dir", "", "`directory` for the brokers' data; none: the one for temporary files")
 	outFlag     = flag.String("out", "", "`directory` of bench.md and bench.json; none: the output only")
 	addFlag     = flag.Bool("add", false, "what bench.json has of other cases stays")
