@@ -95,7 +95,7 @@ func fileSystem(dir string) string {
 			continue
 		}
 		if at := strings.TrimSuffix(fields[1], "/"); dir == at || strings.HasPrefix(dir, at+"/") {
-			kind, longest = fields[2]+" ("+fields[3]+")", len(fields[1])
+			kind, longest = fields[2], len(fields[1])
 		}
 	}
 	return kind

@@ -204,11 +204,12 @@ Written by ` + "`make bench-kafka`" + `. Kafka %s and Tidemark run on one machin
 settings: their defaults, but for old data being looked for every second. Both are up at a time; they get the load in
 turn, and the one that is not under test is idle. Client and broker share the cores, unless a case says otherwise.
 
-Each case gives Kafka the load for a time before counting, a minute for the first case of a kind; cases that follow
-with the same running brokers get less, as each says. Numbers are means of the rounds; *ratio* is
-Tidemark ÷ Kafka, *from–to* the lowest and highest ratio of a round. CPU is what the broker's process used of all
-cores, by the kernel's clock of that process; GB are 10⁹ bytes of values (produce) or of batches (consume); latencies
-are the client's; resident memory is the largest of samples every 100 ms, in starts that of 5 s after the first record.
+Each case gives Kafka the load for a time before counting, as it says: longest for the cases of the first table and for
+the first of a kind, shorter for those that follow with the same running brokers. Numbers are means of the rounds;
+*ratio* is Tidemark ÷ Kafka, *from–to* the lowest and highest ratio of a round. CPU is what the broker's process used of
+all cores, by the kernel's clock of that process; GB are 10⁹ bytes of values (produce) or of batches (consume);
+latencies are the client's; resident memory is the largest of samples every 100 ms, in starts that of 5 s after the
+first record.
 
 Last measurement %s (UTC), by
 
