@@ -1,6 +1,9 @@
 package protocol
 
-import "math"
+import (
+	"errors"
+	"math"
+)
 
 // FetchRequest is the body of a Fetch request, version 0 to 18.
 //
@@ -267,6 +270,8 @@ func (p *FetchPartition) read(b *reader, version int16) {
 			p.ReplicaDirectoryID = v.UUID()
 		case tag == 1 && version >= 18:
 			p.HighWatermark = v.Int64()
+		case tag <= 1:
+			v.Fail(errLaterTag)
 		default:
 			return false
 		}
@@ -302,8 +307,15 @@ func (r *FetchRequest) tagged(tag uint32, v *reader, version int16, names *Names
 		r.ReplicaID = v.Int32()
 		r.ReplicaEpoch = v.Int64()
 		v.tags(nil)
+	case tag == 1:
+		v.Fail(errLaterTag)
 	default:
 		return false
 	}
 	return true
 }
+
+// errLaterTag is a tagged field that a later version of the message has.
+//
+// Kafka: tags that no version knows are passed over, such ones close the connection.
+var errLaterTag = errors.New("not valid in this version")
