@@ -42,20 +42,21 @@ func (l leg) String() string {
 
 // world is the directory and what is known of it.
 type world struct {
-	t         *testing.T
-	kafka     *oracle.Kafka
-	dirs      []string // log.dirs
-	book      *ledger.Ledger
-	topics    map[string]*topic
-	clusterID string
-	committed map[string]int64 // what the consumer group committed, by partition name
-	files     map[string]file  // of the partitions, after the last leg
-	clean     bool             // the last leg ended with a clean stop
-	legs      int
-	opened    int               // index of the first record of the transaction that is open; 0: none
-	settings  map[string]string // of either server, besides those it always has
-	compacts  bool              // logs are compacted
-	excused   []string          // what Kafka logs as errors in this leg although nothing is wrong
+	t          *testing.T
+	kafka      *oracle.Kafka
+	dirs       []string // log.dirs
+	book       *ledger.Ledger
+	topics     map[string]*topic
+	iterations int32 // of the SCRAM credential; 0: there is none yet
+	clusterID  string
+	committed  map[string]int64 // what the consumer group committed, by partition name
+	files      map[string]file  // of the partitions, after the last leg
+	clean      bool             // the last leg ended with a clean stop
+	legs       int
+	opened     int               // index of the first record of the transaction that is open; 0: none
+	settings   map[string]string // of either server, besides those it always has
+	compacts   bool              // logs are compacted
+	excused    []string          // what Kafka logs as errors in this leg although nothing is wrong
 }
 
 // server is the process of the current leg.
@@ -118,6 +119,7 @@ func (w *world) run(l leg) {
 		w.transactions(s)
 		w.deleteRecords(s)
 		w.commitGroup(s)
+		w.credentials(s)
 		w.book.Check(t, s.Client)
 
 		w.leaveOpen(s)
