@@ -214,8 +214,8 @@ func (c *Cleaner) begin(ctx context.Context, tp checkpoint.TopicPartition) (cont
 	}, true
 }
 
-// Forget drops what is known of partitions that were in a log directory: they are gone. Errors of the checkpoint file are
-// told to Options.Failed.
+// Forget drops what is known of partitions that were in a log directory: they are gone. Errors of the checkpoint file
+// are told to Options.Failed.
 func (c *Cleaner) Forget(dir string, tps ...checkpoint.TopicPartition) {
 	c.mu.Lock()
 	for _, tp := range tps {
