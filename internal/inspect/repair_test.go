@@ -183,42 +183,25 @@ func TestRepairAnswers(t *testing.T) {
 func TestRepairGenerated(t *testing.T) {
 	c := golden.Load(t, "10-clean-intact")
 	base, dir := load(t, c, golden.Before)
-	rng := rand.New(rand.NewPCG(9, 9))
-	entries, err := base.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		old, err := vfs.ReadFile(base, filepath.Join(dir, e.Name()))
+	eachChange(t, base, dir, 9, 12, func(fsys vfs.FS, file, what string, _ []byte) {
+		found := verify(t, fsys, dir)
+		if _, _, _, err := repair(t, fsys, dir, true); err != nil {
+			t.Fatalf("%s, %s: %v", file, what, err)
+		}
+		_, again, left, err := repair(t, fsys, dir, true)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s, %s: %v", file, what, err)
 		}
-		for i, ch := range changes(rng, len(old)) {
-			if i%12 != 0 {
-				continue
-			}
-			fsys := vfs.Overlay(base)
-			replace(t, fsys, filepath.Join(dir, e.Name()), ch.data(slices.Clone(old)))
-			found := verify(t, fsys, dir)
-			if _, _, _, err := repair(t, fsys, dir, true); err != nil {
-				t.Fatalf("%s, %s: %v", e.Name(), ch.what, err)
-			}
-			_, again, left, err := repair(t, fsys, dir, true)
-			if err != nil {
-				t.Fatalf("%s, %s: %v", e.Name(), ch.what, err)
-			}
-			if len(again) > 0 {
-				t.Errorf("%s, %s: a second repair still has to do %s: %s\nfound:\n%sleft:\n%s", e.Name(), ch.what, again[0].File,
-					again[0].What,
-					texts(found), texts(left))
-			}
-			for _, f := range left {
-				if f.Severity == inspect.Error && f.Kind != inspect.MetadataWrong {
-					t.Errorf("%s, %s: left:\n%s\nof\n%s", e.Name(), ch.what, texts(left), texts(found))
-				}
+		if len(again) > 0 {
+			t.Errorf("%s, %s: a second repair still has to do %s: %s\nfound:\n%sleft:\n%s", file, what, again[0].File,
+				again[0].What, texts(found), texts(left))
+		}
+		for _, f := range left {
+			if f.Severity == inspect.Error && f.Kind != inspect.MetadataWrong {
+				t.Errorf("%s, %s: left:\n%s\nof\n%s", file, what, texts(left), texts(found))
 			}
 		}
-	}
+	})
 }
 
 // TestRepairInUse refuses a directory in use, and one on a full disk, before anything is changed.

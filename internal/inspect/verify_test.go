@@ -186,38 +186,45 @@ type change struct {
 func TestVerifyGeneratedDamage(t *testing.T) {
 	c := golden.Load(t, "10-clean-intact")
 	base, dir := load(t, c, golden.Before)
-	rng := rand.New(rand.NewPCG(8, 8))
-	entries, err := base.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	tried, step := 0, 1
 	if testing.Short() {
 		step = 4
 	}
+	eachChange(t, base, dir, 8, step, func(fsys vfs.FS, file, what string, changed []byte) {
+		tried++
+		if found := verify(t, fsys, dir); len(found) == 0 && !harmless(t, fsys, dir, file, changed) {
+			t.Errorf("%s, %s: not found", file, what)
+		}
+	})
+	if tried < 500/step {
+		t.Errorf("only %d changes tried", tried)
+	}
+}
+
+// eachChange calls a function with a file system for every step-th change of every file in a folder.
+func eachChange(t *testing.T, base vfs.FS, dir string, seed uint64, step int,
+	do func(fsys vfs.FS, file, what string, changed []byte)) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, seed))
+	entries, err := base.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, e := range entries {
-		old, err := vfs.ReadFile(base, filepath.Join(dir, e.Name()))
+		name := filepath.Join(dir, e.Name())
+		old, err := vfs.ReadFile(base, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, ch := range changes(rng, len(old)) {
-			if i%step != 0 {
-				continue
-			}
 			changed := ch.data(slices.Clone(old))
-			if string(changed) == string(old) {
+			if i%step != 0 || string(changed) == string(old) {
 				continue
 			}
-			tried++
 			fsys := vfs.Overlay(base)
-			replace(t, fsys, filepath.Join(dir, e.Name()), changed)
-			if found := verify(t, fsys, dir); len(found) == 0 && !harmless(t, fsys, dir, e.Name(), changed) {
-				t.Errorf("%s, %s: not found", e.Name(), ch.what)
-			}
+			replace(t, fsys, name, changed)
+			do(fsys, e.Name(), ch.what, changed)
 		}
-	}
-	if tried < 500/step {
-		t.Errorf("only %d changes tried", tried)
 	}
 }
 
