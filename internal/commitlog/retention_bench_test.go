@@ -24,6 +24,7 @@ func BenchmarkRetention(b *testing.B) {
 		l.o.After = func(d time.Duration, task func()) { time.AfterFunc(d, task) }
 		cfg := l.Config()
 		cfg.SegmentBytes, cfg.RetentionMs, cfg.FileDeleteDelayMs = 1<<30, 1000, 100
+		cfg.IndexIntervalBytes, cfg.SegmentIndexBytes = 4096, 10<<20 // so that no roll comes meanwhile
 		l.UpdateConfig(cfg)
 		young := benchBatch(10, 10)
 		const later = (segments + 100) * batches * 1000 // ms after the first record: later than all of them
