@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +16,10 @@ import (
 func openQueued(t *testing.T, w *world, many int) (queue *[]func(), syncs, whole *int) {
 	t.Helper()
 	queue, syncs, whole = new([]func()), new(int), new(int)
+	var mu sync.Mutex // several files are synced at a time; who reads the counts waits for all of them
 	w.fs = faultfs.Wrap(w.mem, faultfs.Func(func(op faultfs.Op, _ string) error {
+		mu.Lock()
+		defer mu.Unlock()
 		switch op {
 		case faultfs.Sync, faultfs.SyncDir:
 			*syncs++
