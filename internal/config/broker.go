@@ -24,7 +24,7 @@ type Broker struct {
 	QuorumVoters            []Voter
 	QuorumBootstrapServers  []string // HOST:PORT
 
-	SocketSendBufferBytes        int32 // -1: the system's default; so it is when the key is not set
+	SocketSendBufferBytes        int32 // -1: the system's default
 	SocketReceiveBufferBytes     int32 // likewise
 	SocketRequestMaxBytes        int32
 	SocketListenBacklogSize      int32
@@ -178,7 +178,7 @@ func (b *Broker) fillDirs(n *Node) {
 }
 
 func (b *Broker) fillLimits(n *Node) {
-	b.SocketSendBufferBytes = n.intIfSet("socket.send.buffer.bytes")
+	b.SocketSendBufferBytes = n.int("socket.send.buffer.bytes")
 	b.SocketReceiveBufferBytes = n.intIfSet("socket.receive.buffer.bytes")
 	b.SocketRequestMaxBytes = n.int("socket.request.max.bytes")
 	b.SocketListenBacklogSize = n.int("socket.listen.backlog.size")
