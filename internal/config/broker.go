@@ -25,7 +25,7 @@ type Broker struct {
 	QuorumBootstrapServers  []string // HOST:PORT
 
 	SocketSendBufferBytes        int32 // -1: the system's default
-	SocketReceiveBufferBytes     int32 // likewise
+	SocketReceiveBufferBytes     int32 // likewise, and so it is when the key is not set
 	SocketRequestMaxBytes        int32
 	SocketListenBacklogSize      int32
 	MaxConnections               int32
