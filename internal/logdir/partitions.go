@@ -101,8 +101,8 @@ func (s *Set) withdrawAll(tps []checkpoint.TopicPartition, mark string) []error 
 	return errs
 }
 
-// withdraw does without the sync of the directory, and leaves it to the caller to have the cleaner forget the partition.
-// It returns the directory, nil when it has not taken the partition out of the set.
+// withdraw does without the sync of the directory, and leaves it to the caller to have the cleaner forget the
+// partition. It returns the directory, nil when it has not taken the partition out of the set.
 func (s *Set) withdraw(tp checkpoint.TopicPartition, mark string) (*directory, error) {
 	if _, err := s.Log(tp); err != nil {
 		return nil, err

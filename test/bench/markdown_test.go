@@ -228,7 +228,7 @@ bench.json has the same figures, of every round. Fields may be added; those that
 | format | 1 |
 | date, command, machine | as above |
 | targets | the first table: what, case, figure, limit, atLeast (or else at most), kafka, tidemark, ratio, met |
-| cases | name, group, target, unit (of an operation), date, core, kafkaWarmSeconds, tidemarkWarmSeconds, seconds, failure, rounds |
+| cases | name, group, target, unit, date, core, kafkaWarmSeconds, tidemarkWarmSeconds, seconds, failure, rounds |
 | rounds | a list of objects with kafka and tidemark, each an object of figures; one that was not measured is absent |
 | growth | curves: name, figure, unit, and points with size, failure, rounds |
 
