@@ -279,8 +279,5 @@ func (w *world) stop() {
 	if exit := w.process.Stop(w.t); exit != 0 {
 		w.t.Errorf("exit status %d", exit)
 	}
-	r := proc.Run(w.t, "", proc.Tidemark(w.t), "log", "verify", w.dir)
-	if r.Exit != 0 {
-		w.t.Errorf("tidemark log verify: exit status %d\n%s%s", r.Exit, r.Stdout, r.Stderr)
-	}
+	ledger.VerifyFiles(w.t, w.dir)
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/test/ledger"
 	"tidemark/test/proc"
 )
 
@@ -175,22 +176,13 @@ func (w *world) dump() {
 		w.dumpFiles(paths["indexes"], "--index-sanity-check")
 		w.dumpFiles(paths["indexes"], "--verify-index-only")
 		w.dumpFiles(paths["indexes"])
-		w.verify()
+		ledger.VerifyFiles(w.t, w.dirs...)
 		w.offlineTools()
 	}
 }
 
 // leavesMetadataOpen: Kafka 4.4 does not close its metadata log when it stops: its indexes keep their full size.
 func (w *world) leavesMetadataOpen() bool { return w.kafka.Version >= "4.4" }
-
-// verify has Tidemark check everything against everything else.
-func (w *world) verify() {
-	w.t.Helper()
-	r := proc.Run(w.t, "", proc.Tidemark(w.t), append([]string{"log", "verify"}, w.dirs...)...)
-	if r.Exit != 0 {
-		w.t.Errorf("tidemark log verify: exit status %d\n%s%s", r.Exit, r.Stdout, r.Stderr)
-	}
-}
 
 // decoder is the option for the logs of a partition.
 func decoder(folder string) string {
