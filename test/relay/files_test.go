@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"tidemark/test/ledger"
-	"tidemark/test/proc"
 )
 
 // file is one file of a partition's folder.
