@@ -1,22 +1,26 @@
 package commitlog
 
-// AssignEpoch notes that this log's leader has a new epoch from the log end offset on, and has the background make
-// that durable; no flush moves the recovery point before it is. It is called on becoming leader, whether or not
-// anything is appended then.
+// AssignEpoch notes that this log's leader has a new epoch from the log end offset on, and makes that durable. It is
+// called on becoming leader, whether or not anything is appended then.
 func (l *Log) AssignEpoch(epoch int32) error {
+	changed, err := l.noteEpoch(epoch)
+	if err != nil || !changed {
+		return err
+	}
+	return l.flushEpochsAside("assign leader epoch in ")
+}
+
+func (l *Log) noteEpoch(epoch int32) (changed bool, err error) {
 	l.mu.Lock()
 	defer l.unlock()
 	if err := l.writable(); err != nil {
-		return err
+		return false, err
 	}
-	changed, err := l.epochs.Note(epoch, l.EndOffset())
+	changed, err = l.epochs.Note(epoch, l.EndOffset())
 	if err != nil {
-		return l.fail("assign leader epoch in "+l.name, err)
+		return changed, l.fail("assign leader epoch in "+l.name, err)
 	}
-	if changed {
-		l.afterUnlock(func() { _ = l.flushEpochsAside("assign leader epoch in ") }) // a failure is kept
-	}
-	return nil
+	return changed, nil
 }
 
 // flushEpochsAside writes the leader epochs while appends go on.

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/commitlog"
 	"tidemark/internal/logdir"
@@ -203,6 +205,27 @@ func (m *Manager) createAll(a *applying, changes metadata.LocalChanges) {
 	for i, made := range m.opts.Dirs.CreateAll(all) {
 		a.created[all[i].Partition] = made
 	}
+	a.beginEpochs(changes.Leaders)
+}
+
+// epochsAtOnce is how many logs write their leader epochs side by side: most of the time they wait for the disk.
+const epochsAtOnce = 16
+
+// beginEpochs has the new logs that this broker leads note their epoch, before there is anybody to append. What fails
+// here fails again when the partition takes on its role.
+func (a *applying) beginEpochs(leaders []metadata.LocalPartition) {
+	var group errgroup.Group
+	group.SetLimit(epochsAtOnce)
+	for _, tp := range leaders {
+		made := a.created[checkpoint.TopicPartition{Topic: tp.Topic.Name, Partition: tp.ID}]
+		if made.Log != nil && made.Err == nil {
+			group.Go(func() error {
+				_ = made.Log.AssignEpoch(tp.Partition.LeaderEpoch)
+				return nil
+			})
+		}
+	}
+	_ = group.Wait()
 }
 
 // change gives a partition its role, and makes it if it is new.
