@@ -51,6 +51,7 @@ func (w *world) readOnly() {
 		if err := writer.reconcile(w.client.EndOffset(w.t, writer.book.Topic, writer.book.ID)); err != nil {
 			w.t.Error(err)
 		}
+		writer.book.Reopen()
 	}
 	w.book.Check(w.t, w.client)
 	if exit := w.process.Stop(w.t); exit != 0 {

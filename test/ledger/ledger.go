@@ -99,10 +99,15 @@ func (p *Partition) Lead(epoch int32) {
 	if n := len(p.Epochs); n > 0 && p.Epochs[n-1].Epoch == epoch {
 		return
 	}
-	for n := len(p.Epochs); n > 0 && p.Epochs[n-1].Start >= p.End; n-- {
-		p.Epochs = p.Epochs[:n-1] // nothing was written in it
-	}
+	p.Reopen()
 	p.Epochs = append(p.Epochs, EpochStart{epoch, p.End})
+}
+
+// Reopen forgets the last epochs when nothing was written in them: so does a log that is opened.
+func (p *Partition) Reopen() {
+	for n := len(p.Epochs); n > 0 && p.Epochs[n-1].Start >= p.End; n-- {
+		p.Epochs = p.Epochs[:n-1]
+	}
 }
 
 // Epoch is the epoch that the partition was led in last, −1 when it was not led yet.
