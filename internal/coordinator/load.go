@@ -15,6 +15,9 @@ func (p *partition[S]) load() {
 	start := p.now()
 	records, err := p.replayLog()
 	name := fmt.Sprintf("%s-%d", p.o.Topic, p.env.partition)
+	if err != nil && p.isUnloaded() {
+		return // what fails beside an unloading tells nothing
+	}
 	if err != nil {
 		p.o.Logger.Error("coordinator cannot load its partition", "partition", name, "epoch", p.env.epoch, "error", err)
 		return
