@@ -31,10 +31,11 @@ func BenchmarkBeside(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	buffer := max(128<<20, keys*28) // so that one round takes all keys
 	settings := map[string]string{"log.cleaner.backoff.ms": "100", "auto.create.topics.enable": "false",
-		"log.cleaner.dedupe.buffer.size": fmt.Sprint(max(128<<20, keys*28))}
+		"log.cleaner.dedupe.buffer.size": fmt.Sprint(buffer)}
 	b.Run("Kafka", func(b *testing.B) {
-		n := oracle.Get(b, oracle.Version).Start(b, oracle.NodeOptions{Properties: settings})
+		n := oracle.Get(b, oracle.Version).Start(b, oracle.NodeOptions{Properties: settings, HeapMB: 384 + buffer>>20})
 		compactBeside(b, n.Process, n.Addr, n.Dir, keys)
 	})
 	b.Run("Tidemark", func(b *testing.B) {

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -27,6 +28,7 @@ type NodeOptions struct {
 	Dir        string            // log.dirs, formatted when it has no meta.properties; a new temporary one when empty
 	Port       int               // of the broker; a free one when 0
 	Properties map[string]string // added to the server's settings, or replacing them; an empty value removes one
+	HeapMB     int               // of the JVM; 512 when 0
 }
 
 // Node is a one-node KRaft Kafka, broker and controller, on loopback.
@@ -55,7 +57,7 @@ func (k *Kafka) Start(t testing.TB, o NodeOptions) *Node {
 	if _, err := os.Stat(filepath.Join(o.Dir, "meta.properties")); err != nil {
 		k.MustTool(t, "kafka-storage", "format", "-t", ClusterID, "-c", config)
 	}
-	args := k.java(k.serverLog, []string{"-Xmx512m", "-Xms192m"}, "Runner", "guard", "kafka.Kafka", config)
+	args := k.java(k.serverLog, []string{fmt.Sprintf("-Xmx%dm", cmp.Or(o.HeapMB, 512)), "-Xms192m"}, "Runner", "guard", "kafka.Kafka", config)
 	n.Process = proc.Start(t, "kafka-"+k.Version, "java", args...)
 	n.WaitListening(t, n.Addr)
 	WaitReady(t, n.Process, n.Addr)
