@@ -35,7 +35,7 @@ func BenchmarkBeside(b *testing.B) {
 	settings := map[string]string{"log.cleaner.backoff.ms": "100", "auto.create.topics.enable": "false",
 		"log.cleaner.dedupe.buffer.size": fmt.Sprint(buffer)}
 	b.Run("Kafka", func(b *testing.B) {
-		n := oracle.Get(b, oracle.Version).Start(b, oracle.NodeOptions{Properties: settings, HeapMB: 384 + buffer>>20})
+		n := oracle.Get(b, oracle.Version).Start(b, oracle.NodeOptions{Properties: settings, HeapMB: 512 + 2*buffer>>20})
 		compactBeside(b, n.Process, n.Addr, n.Dir, keys)
 	})
 	b.Run("Tidemark", func(b *testing.B) {
