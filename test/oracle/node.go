@@ -57,7 +57,8 @@ func (k *Kafka) Start(t testing.TB, o NodeOptions) *Node {
 	if _, err := os.Stat(filepath.Join(o.Dir, "meta.properties")); err != nil {
 		k.MustTool(t, "kafka-storage", "format", "-t", ClusterID, "-c", config)
 	}
-	args := k.java(k.serverLog, []string{fmt.Sprintf("-Xmx%dm", cmp.Or(o.HeapMB, 512)), "-Xms192m"}, "Runner", "guard", "kafka.Kafka", config)
+	heap := []string{fmt.Sprintf("-Xmx%dm", cmp.Or(o.HeapMB, 512)), "-Xms192m"}
+	args := k.java(k.serverLog, heap, "Runner", "guard", "kafka.Kafka", config)
 	n.Process = proc.Start(t, "kafka-"+k.Version, "java", args...)
 	n.WaitListening(t, n.Addr)
 	WaitReady(t, n.Process, n.Addr)
