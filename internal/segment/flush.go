@@ -55,13 +55,15 @@ func (s *Segment) syncFiles() error {
 
 // FlushTogether is [Segment.Flush] of many segments by one call of sync, which makes all files of theirs durable.
 func FlushTogether(segments []*Segment, sync func() error) error {
-	var dirty []*Segment
 	for _, s := range segments {
 		s.dirty.mu.Lock()
 		defer s.dirty.mu.Unlock()
 		if s.dirty.err != nil {
 			return s.dirty.err
 		}
+	}
+	var dirty []*Segment
+	for _, s := range segments {
 		if !s.clean() {
 			dirty = append(dirty, s)
 		}
