@@ -4,15 +4,15 @@ import (
 	"errors"
 	"io/fs"
 
+	"tidemark/internal/producerstate"
 	"tidemark/internal/segment"
 )
 
 // taken is a segment that retention has taken off the list, and its producer snapshot. After a crash they are found
 // under their names, and go again.
 type taken struct {
-	segment     *segment.Segment
-	snapshot    string // path
-	hasSnapshot bool
+	segment  *segment.Segment
+	snapshot string // path; "": none
 }
 
 // dropTaken gives the files of the segments taken names that end in .deleted, and returns those that are done. One
@@ -23,9 +23,9 @@ func (l *Log) dropTaken() (done []taken, err error) {
 		if err := one.segment.Doom(); err != nil {
 			return done, err
 		}
-		if one.hasSnapshot {
-			err := l.o.FS.Rename(one.snapshot, one.snapshot+segment.DeletedSuffix)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if one.snapshot != "" {
+			var err error
+			if one.snapshot, err = producerstate.MarkDeleted(l.o.FS, one.snapshot); err != nil {
 				return done, err
 			}
 		}
@@ -67,8 +67,8 @@ func (l *Log) removeSome() {
 		l.removalMu.Unlock()
 		for _, one := range some {
 			one.segment.Release()
-			if one.hasSnapshot {
-				l.removeQuietly(one.snapshot + segment.DeletedSuffix)
+			if one.snapshot != "" {
+				l.removeQuietly(one.snapshot)
 			}
 		}
 		l.removalMu.Lock()

@@ -24,11 +24,7 @@ func (l *Log) flushTo(offset int64, all bool) error {
 		return l.fail("flush "+l.name, f.err)
 	}
 	segments := l.unflushed(offset, all)
-	defer func() {
-		for _, s := range segments {
-			s.Release()
-		}
-	}()
+	defer release(segments)
 	if err := l.flushSegments(segments); err != nil {
 		return l.fail("flush "+l.name, err)
 	}
@@ -39,11 +35,7 @@ func (l *Log) flushTo(offset int64, all bool) error {
 // flushHeld is flushTo for callers that hold mu: it does not wait for a flush under way.
 func (l *Log) flushHeld(offset int64) error {
 	segments := l.unflushed(offset, true)
-	defer func() {
-		for _, s := range segments {
-			s.Release()
-		}
-	}()
+	defer release(segments)
 	if err := l.flushSegments(segments); err != nil {
 		return err
 	}
@@ -67,6 +59,13 @@ func (l *Log) unflushed(offset int64, all bool) []*segment.Segment {
 		}
 	}
 	return out
+}
+
+// release gives the references up that unflushed took.
+func release(segments []*segment.Segment) {
+	for _, s := range segments {
+		s.Release()
+	}
 }
 
 // flushSegments makes segments durable that follow each other, and before them the leader epochs: below the recovery

@@ -380,11 +380,7 @@ func (l *Log) finish(durable bool) error {
 		return err
 	}
 	segments := l.unflushed(l.EndOffset(), true)
-	defer func() {
-		for _, s := range segments {
-			s.Release()
-		}
-	}()
+	defer release(segments)
 	if err := l.flushSegments(withRolled(segments, l.rolled)); err != nil {
 		return err
 	}

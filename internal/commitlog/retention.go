@@ -215,8 +215,7 @@ func (l *Log) takeFirst(n int) (int, error) {
 	l.view.Store(&v)
 	l.o.Metrics.SegmentsDeleted.Add(int64(n))
 	for _, s := range gone {
-		name, ok := l.producers.TakeSnapshot(s.BaseOffset())
-		l.taken = append(l.taken, taken{segment: s, snapshot: name, hasSnapshot: ok})
+		l.taken = append(l.taken, taken{segment: s, snapshot: l.producers.TakeSnapshot(s.BaseOffset())})
 	}
 	return n, nil
 }

@@ -68,11 +68,7 @@ func (l *Log) flushWork(work []rolled) error {
 	}
 	next := work[len(work)-1].next
 	segments := l.unflushed(next, false)
-	defer func() {
-		for _, s := range segments {
-			s.Release()
-		}
-	}()
+	defer release(segments)
 	err := l.flushSegments(withRolled(segments, work))
 	if err == nil {
 		err = l.syncSnapshots(work)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"tidemark/internal/producerstate"
 	"tidemark/internal/segment"
 )
 
@@ -92,8 +93,12 @@ func (l *Log) dropSegment(s *segment.Segment) error {
 
 // dropSnapshot renames a producer snapshot now and removes it later.
 func (l *Log) dropSnapshot(offset int64) error {
-	name, ok, err := l.producers.MarkSnapshotDeleted(offset)
-	if err != nil || !ok {
+	path := l.producers.TakeSnapshot(offset)
+	if path == "" {
+		return nil
+	}
+	name, err := producerstate.MarkDeleted(l.o.FS, path)
+	if err != nil || name == "" {
 		return err
 	}
 	delay := l.cfg.Load().FileDeleteDelayMs

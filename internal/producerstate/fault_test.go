@@ -82,7 +82,7 @@ func writeSnapshots(t testing.TB, m *Manager, fsys vfs.FS) error {
 	if err := m.DeleteSnapshotsBefore(5); err != nil {
 		return err
 	}
-	_, _, err := m.MarkSnapshotDeleted(5)
+	_, err := MarkDeleted(fsys, m.TakeSnapshot(5))
 	return err
 }
 

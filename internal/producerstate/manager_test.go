@@ -385,15 +385,19 @@ func TestSnapshotRetention(t *testing.T) {
 	}
 	m := withSnapshots(t, 4)
 	must(t, m.DeleteSnapshotsBefore(3))
-	name, ok, err := m.MarkSnapshotDeleted(3)
-	if !ok || err != nil || filepath.Base(name) != "00000000000000000003.snapshot.deleted" {
-		t.Error(name, ok, err)
+	path := m.TakeSnapshot(3)
+	name, err := MarkDeleted(m.o.FS, path)
+	if err != nil || filepath.Base(name) != "00000000000000000003.snapshot.deleted" {
+		t.Error(path, name, err)
 	}
 	if _, err := os.Stat(name); err != nil {
 		t.Error(err)
 	}
-	if _, ok, err := m.MarkSnapshotDeleted(3); ok || err != nil {
-		t.Error(ok, err)
+	if again := m.TakeSnapshot(3); again != "" {
+		t.Error(again)
+	}
+	if gone, err := MarkDeleted(m.o.FS, path); gone != "" || err != nil {
+		t.Error(gone, err)
 	}
 	if got := snapshotFiles(t, m); !slices.Equal(got, []int64{4}) {
 		t.Errorf("left %v", got)

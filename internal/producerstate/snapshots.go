@@ -246,31 +246,27 @@ func (m *Manager) DeleteSnapshot(offset int64) error {
 	return nil
 }
 
-// TakeSnapshot forgets one snapshot for a caller that renames or removes its file, and returns the path; ok is false
-// when there is none.
-func (m *Manager) TakeSnapshot(offset int64) (name string, ok bool) {
+// TakeSnapshot forgets one snapshot for a caller that renames or removes its file,
+// and returns the path, "" when there is none.
+func (m *Manager) TakeSnapshot(offset int64) (path string) {
 	if !m.forget(offset) {
-		return "", false
+		return ""
 	}
-	return m.path(offset), true
+	return m.path(offset)
 }
 
-// MarkSnapshotDeleted renames one snapshot for removal later, when its segment
-// goes, and returns the new path; ok is false when there is none. Errors are those
-// of the disk.
-func (m *Manager) MarkSnapshotDeleted(offset int64) (name string, ok bool, err error) {
-	if !m.forget(offset) {
-		return "", false, nil
+// MarkDeleted renames a snapshot that was taken for removal later, when its segment
+// goes, and returns the new path, "" when the file is gone. Errors are those of the
+// disk.
+func MarkDeleted(fsys vfs.FS, path string) (name string, err error) {
+	name = path + DeletedSuffix
+	switch err := fsys.Rename(path, name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("mark producer snapshot for removal: %w", err)
 	}
-	name = m.path(offset) + DeletedSuffix
-	err = m.o.FS.Rename(m.path(offset), name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", false, nil
-	}
-	if err != nil {
-		return "", false, fmt.Errorf("mark producer snapshot for removal: %w", err)
-	}
-	return name, true, nil
+	return name, nil
 }
 
 func (m *Manager) forget(offset int64) bool {
