@@ -167,18 +167,9 @@ func (l *logRepair) rebuild(view *logView, i int) (map[string][]byte, error) {
 		Clock: func() time.Time { return time.Time{} },
 	}
 	env.SetDir(l.p.target.Dir)
-	kinds := l.p.folder.files[l.r.base]
-	present := segment.Present(0)
-	for suffix, flag := range map[string]segment.Present{
-		segment.IndexSuffix: segment.HasIndex, segment.TimeSuffix: segment.HasTime, segment.TxnSuffix: segment.HasTxn,
-	} {
-		if kinds.has(suffix) {
-			present |= flag
-		}
-	}
 	s := segment.Open(env, l.r.base, segment.Config{
 		IndexIntervalBytes: int64(l.p.cfg.IndexIntervalBytes), MaxIndexBytes: int64(l.p.cfg.SegmentIndexBytes),
-	}, present)
+	}, l.p.folder.files[l.r.base].indexes())
 	defer s.Release()
 	state, known, err := l.producers(i)
 	if err != nil {

@@ -272,22 +272,27 @@ func readFolder(fsys vfs.FS, dir string) (*folder, error) {
 	return f, nil
 }
 
-// fileKinds says which files of a segment are there.
-type fileKinds uint8
+// fileKinds says which files of a segment are there: the indexes, as [segment.Present] has them, and the log.
+type fileKinds segment.Present
+
+const hasLog fileKinds = 1 << 31
 
 func (k fileKinds) has(suffix string) bool { return k&kindOf(suffix) != 0 }
+
+// indexes are those that are there.
+func (k fileKinds) indexes() segment.Present { return segment.Present(k &^ hasLog) }
 
 // kindOf is the flag of a plain suffix, 0 for others.
 func kindOf(suffix string) fileKinds {
 	switch suffix {
 	case segment.LogSuffix:
-		return 1
+		return hasLog
 	case segment.IndexSuffix:
-		return 2
+		return fileKinds(segment.HasIndex)
 	case segment.TimeSuffix:
-		return 4
+		return fileKinds(segment.HasTime)
 	case segment.TxnSuffix:
-		return 8
+		return fileKinds(segment.HasTxn)
 	}
 	return 0
 }
