@@ -90,7 +90,8 @@ func (a *API) resourceConfigs(c *call, kind metadata.ResourceType, name string) 
 		if name == "" {
 			return a.Node().DescribeClusterDefault(), nil
 		}
-		if err := a.checkOwnID(name, "Unexpected broker id, expected %d or empty string, but received %s"); err != nil {
+		const unexpected = "Unexpected broker id, expected %d or empty string, but received %s"
+		if err := a.checkOwnID(name, "Broker", unexpected); err != nil {
 			return nil, err
 		}
 		return a.Node().DescribeBroker(), nil
@@ -120,14 +121,14 @@ func (a *API) topicConfigs(c *call, name string, stored map[string]string) ([]co
 	return a.Node().DescribeTopic(stored)
 }
 
-// checkOwnID refuses the id of another broker: what is configured there statically only it knows. unexpected takes
-// this node's id and the name.
-func (a *API) checkOwnID(name, unexpected string) error {
+// checkOwnID refuses a name that is not this node's id: what is configured statically on another one only that one
+// knows. what is what Kafka calls the node here, Broker or Node; unexpected takes this node's id and the name.
+func (a *API) checkOwnID(name, what, unexpected string) error {
 	id, err := strconv.ParseInt(name, 10, 32)
-	if err != nil {
-		return wireError(kerr.InvalidRequest, "Broker id must be an integer, but it is: "+name)
-	}
-	if int32(id) != a.NodeID {
+	switch {
+	case err != nil:
+		return wireError(kerr.InvalidRequest, what+" id must be an integer, but it is: "+name)
+	case int32(id) != a.NodeID:
 		return wireError(kerr.InvalidRequest, fmt.Sprintf(unexpected, a.NodeID, name))
 	}
 	return nil

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -117,7 +116,8 @@ func (a *API) checkAlteration(c *call, x *alteration, whole bool) error {
 func (a *API) checkBrokerAlteration(c *call, x *alteration, whole bool) error {
 	perBroker := x.resource.Name != ""
 	if perBroker {
-		if err := a.checkNodeID(x.resource.Name, "Unexpected broker id, expected %d, but received %s"); err != nil {
+		const unexpected = "Unexpected broker id, expected %d, but received %s"
+		if err := a.checkOwnID(x.resource.Name, "Node", unexpected); err != nil {
 			return err
 		}
 	}
@@ -139,16 +139,4 @@ func (a *API) checkBrokerAlteration(c *call, x *alteration, whole bool) error {
 		}
 	}
 	return a.Node().CheckBrokerChanges(perBroker, a.Metadata.Image().Config(x.resource).Map(), changes)
-}
-
-// checkNodeID refuses a name that is not this node's id; unexpected takes this node's id and the name.
-func (a *API) checkNodeID(name, unexpected string) error {
-	id, err := strconv.ParseInt(name, 10, 32)
-	switch {
-	case err != nil:
-		return wireError(kerr.InvalidRequest, "Node id must be an integer, but it is: "+name)
-	case int32(id) != a.NodeID:
-		return wireError(kerr.InvalidRequest, fmt.Sprintf(unexpected, a.NodeID, name))
-	}
-	return nil
 }

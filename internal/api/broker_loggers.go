@@ -2,6 +2,8 @@ package api
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -20,18 +22,9 @@ type Loggers interface {
 	UnsetLevel(name string)
 }
 
-const (
-	rootLogger = "root" // its level is the others', as long as they have none of their own
-	logLevels  = "DEBUG, ERROR, FATAL, INFO, TRACE, WARN"
-)
+const rootLogger = "root" // its level is the others', as long as they have none of their own
 
-func isLogLevel(text string) bool {
-	switch text {
-	case "DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN":
-		return true
-	}
-	return false
-}
+var logLevels = []string{"DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN"}
 
 // describeLoggers are the levels of this broker's loggers.
 func (a *API) describeLoggers(c *call, name string) ([]config.Entry, error) {
@@ -41,7 +34,7 @@ func (a *API) describeLoggers(c *call, name string) ([]config.Entry, error) {
 	if name == "" {
 		return nil, wireError(kerr.InvalidRequest, "Broker id must not be empty")
 	}
-	if err := a.checkOwnID(name, "Unexpected broker id, expected %d but received %s"); err != nil {
+	if err := a.checkOwnID(name, "Broker", "Unexpected broker id, expected %d but received %s"); err != nil {
 		return nil, err
 	}
 	var entries []config.Entry
@@ -67,7 +60,7 @@ func (a *API) alterLoggers(c *call, x *alteration, validateOnly bool) error {
 	if !a.allowed(c, auth.AlterConfigs, auth.Cluster) {
 		return kerr.ClusterAuthorizationFailed
 	}
-	if err := a.checkNodeID(x.resource.Name, "Unexpected node id. Expected %d, but received %s"); err != nil {
+	if err := a.checkOwnID(x.resource.Name, "Node", "Unexpected node id. Expected %d, but received %s"); err != nil {
 		return err
 	}
 	levels := a.logLevels()
@@ -106,9 +99,9 @@ func checkLoggerOp(levels map[string]string, op controller.ConfigOp) error {
 	switch {
 	case !known:
 		return wireError(kerr.InvalidConfig, "Logger "+op.Key+" does not exist!")
-	case op.Op == controller.OpSet && !isLogLevel(*op.Value):
+	case op.Op == controller.OpSet && !slices.Contains(logLevels, *op.Value):
 		return wireError(kerr.InvalidConfig, fmt.Sprintf("Cannot set the log level of %s to %s as it is not a supported "+
-			"log level. Valid log levels are %s", op.Key, *op.Value, logLevels))
+			"log level. Valid log levels are %s", op.Key, *op.Value, strings.Join(logLevels, ", ")))
 	case op.Op == controller.OpDelete && op.Key == rootLogger:
 		return wireError(kerr.InvalidRequest, "Removing the log level of the root logger is not allowed")
 	}

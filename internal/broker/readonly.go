@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	mathrand "math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/config"
@@ -181,13 +179,9 @@ func (b *Broker) readOnlyProperties(props map[string]string) {
 
 // openReadOnly opens the directories and loads what was found.
 func (b *Broker) openReadOnly(context.Context) error {
-	c := b.config()
-	dirs, err := logdir.Open(logdir.Options{
-		FS: b.opts.FS, Dirs: b.found.dirs, ReadOnly: b.found.folders, Settings: dirSettings(b), Clock: time.Now,
-		Rand: mathrand.Uint64, NewID: newID, Scheduler: b.scheduler,
-		Logger: b.loggers.logger(logdirLogger), Files: b.files, Pages: b.pages,
-		Metrics: &b.logs, Memory: newDecompression(c), Offline: b.directoryFailed,
-	})
+	o := b.dirOptions(b.found.dirs)
+	o.ReadOnly = b.found.folders
+	dirs, err := logdir.Open(o)
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,7 @@ import (
 
 // openDirectories locks the log directories and reads whose they are.
 func (b *Broker) openDirectories(context.Context) error {
-	c := b.config()
-	dirs, err := logdir.Open(logdir.Options{
-		FS: b.opts.FS, Dirs: c.LogDirs, Settings: dirSettings(b), Clock: time.Now, Rand: mathrand.Uint64, NewID: newID,
-		Scheduler: b.scheduler, Logger: b.loggers.logger(logdirLogger), Files: b.files, Pages: b.pages, Metrics: &b.logs,
-		Memory: newDecompression(c), Offline: b.directoryFailed,
-	})
+	dirs, err := logdir.Open(b.dirOptions(b.config().LogDirs))
 	var foreign *logdir.IdentityError
 	if errors.As(err, &foreign) {
 		return &RefusedError{Reason: foreign.Error(), Dirs: foreign.Together, Cause: err}
@@ -36,6 +31,15 @@ func (b *Broker) openDirectories(context.Context) error {
 	}
 	b.dirs = dirs
 	return nil
+}
+
+// dirOptions are those of log directories.
+func (b *Broker) dirOptions(dirs []string) logdir.Options {
+	return logdir.Options{
+		FS: b.opts.FS, Dirs: dirs, Settings: dirSettings(b), Clock: time.Now, Rand: mathrand.Uint64, NewID: newID,
+		Scheduler: b.scheduler, Logger: b.loggers.logger(logdirLogger), Files: b.files, Pages: b.pages, Metrics: &b.logs,
+		Memory: newDecompression(b.config()), Offline: b.directoryFailed,
+	}
 }
 
 func dirSettings(b *Broker) logdir.Settings {
