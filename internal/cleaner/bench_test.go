@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"tidemark/internal/commitlog"
 	"tidemark/record"
+	"tidemark/test/proc"
 	"tidemark/vfs"
 )
 
@@ -52,7 +51,7 @@ func BenchmarkRound(b *testing.B) {
 		c := benchCleaner(log, root, keys)
 		bytes, err := log.SizeBytes()
 		must(b, err)
-		peak, stop := watchMemory()
+		stop := proc.WatchMemory()
 		before := cpuTime(b)
 		b.StartTimer()
 		if !c.Pass(context.Background()) {
@@ -60,14 +59,14 @@ func BenchmarkRound(b *testing.B) {
 		}
 		b.StopTimer()
 		used := cpuTime(b) - before
-		stop()
+		peak := stop()
 		after, err := log.SizeBytes()
 		must(b, err)
 		m := c.Metrics()
 		b.ReportMetric(float64(bytes)/1e6/m.Took().Seconds(), "MB/s")
 		b.ReportMetric(float64(2*keys)/m.Took().Seconds(), "records/s")
 		b.ReportMetric(used.Seconds()/(float64(bytes)/1e9), "CPU-s/GB")
-		b.ReportMetric(float64(peak.Load())/1e6, "MB-memory")
+		b.ReportMetric(float64(peak)/1e6, "MB-memory")
 		b.ReportMetric(float64(bytes)/1e6, "MB-before")
 		b.ReportMetric(float64(after)/1e6, "MB-after")
 		must(b, log.Abandon())
@@ -123,31 +122,6 @@ func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// watchMemory looks at the memory that the process has in use, again and again, for the most above that of the start.
-func watchMemory() (peak *atomic.Int64, stop func()) {
-	peak = new(atomic.Int64)
-	inUse := func() int64 {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapInuse + m.StackInuse)
-	}
-	runtime.GC()
-	before := inUse()
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-done:
-				return
-			case <-time.After(20 * time.Millisecond):
-				peak.Store(max(peak.Load(), inUse()-before))
-			}
-		}
-	}()
-	return peak, func() { close(done); <-ended }
 }
 
 // BenchmarkOffsetMap puts and finds keys.

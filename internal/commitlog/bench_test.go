@@ -23,6 +23,17 @@ func benchLog(b *testing.B, segments int) (*Log, Options) {
 	cfg.MessageTimestampAfterMaxMs = 1 << 60
 	batch := benchBatch(10, 10)
 	cfg.SegmentBytes = int32(8 * len(batch))
+	l, o := openBench(b, cfg)
+	for i := range int64(segments * 8) {
+		appendShifted(b, l, batch, i*1000)
+	}
+	l.UpdateHighWatermark(l.EndOffset())
+	return l, o
+}
+
+// openBench opens a new log on disk.
+func openBench(b *testing.B, cfg Config) (*Log, Options) {
+	b.Helper()
 	fsys := vfs.OS()
 	o := Options{
 		FS: fsys, Dir: filepath.Join(b.TempDir(), "t-0"), Topic: "t", Config: cfg,
@@ -37,10 +48,6 @@ func benchLog(b *testing.B, segments int) (*Log, Options) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for i := range int64(segments * 8) {
-		appendShifted(b, l, batch, i*1000)
-	}
-	l.UpdateHighWatermark(l.EndOffset())
 	return l, o
 }
 

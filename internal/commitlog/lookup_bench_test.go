@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"tidemark/internal/index"
 	"tidemark/record"
-	"tidemark/vfs"
 )
 
 // BenchmarkLargeBatches looks up random times in 64 batches of a MiB, whose records are 1 ms apart.
@@ -40,20 +36,7 @@ func largeBatches(b *testing.B, n int, codec record.Codec, size int) (l *Log, re
 	b.Helper()
 	cfg := DefaultConfig()
 	cfg.MaxMessageBytes, cfg.MessageTimestampAfterMaxMs = 2<<20, 1<<60
-	fsys := vfs.OS()
-	o := Options{
-		FS: fsys, Dir: filepath.Join(b.TempDir(), "t-0"), Topic: "t", Config: cfg,
-		Clock: func() time.Time { return time.UnixMilli(benchStart) },
-		Files: index.NewFileCache(fsys, 100), Pages: index.NewCache(4 << 20),
-		Background: func(func()) {}, // no flush
-	}
-	if err := fsys.MkdirAll(o.Dir, 0o755); err != nil {
-		b.Fatal(err)
-	}
-	l, err := Open(o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	l, _ = openBench(b, cfg)
 	bo := record.DefaultBuilderOptions()
 	bo.Codec = codec
 	value := []byte(strings.Repeat("value ", size/6+1)[:size])

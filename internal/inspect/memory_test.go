@@ -4,9 +4,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,13 +13,14 @@ import (
 	"tidemark"
 	"tidemark/internal/commitlog"
 	"tidemark/internal/inspect"
+	"tidemark/test/proc"
 	"tidemark/vfs"
 )
 
 // The log is this much larger than what an operation may take for it.
 const (
 	bigLogBytes = 96 << 20
-	mostHeap    = 24 << 20
+	mostMemory  = 24 << 20
 	bigRecord   = 1 << 10
 	bigBatch    = 768 // records
 )
@@ -62,12 +61,12 @@ func TestConstantMemory(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			peak, err := peakHeap(run)
+			peak, err := peakMemory(run)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if peak > mostHeap {
-				t.Errorf("%d MiB of heap at most, for a log of %d MiB", peak>>20, bigLogBytes>>20)
+			if peak > mostMemory {
+				t.Errorf("%d MiB of memory at most, for a log of %d MiB", peak>>20, bigLogBytes>>20)
 			}
 		})
 	}
@@ -104,31 +103,10 @@ func bigLog(t *testing.T) string {
 	return filepath.Join(data, "big-0")
 }
 
-// peakHeap is the most heap in bytes that there was beyond what is there before, garbage of at most a tenth included.
-func peakHeap(run func() error) (peak uint64, err error) {
+// peakMemory is the most memory that there was beyond what is there before, garbage of at most a tenth included.
+func peakMemory(run func() error) (bytes int64, err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
-	runtime.GC()
-	before := heapBytes()
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			peak = max(peak, heapBytes())
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Millisecond):
-			}
-		}
-	}()
+	stop := proc.WatchMemory()
 	err = run()
-	close(stop)
-	<-done
-	return peak - min(peak, before), err
-}
-
-func heapBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+	return stop(), err
 }
