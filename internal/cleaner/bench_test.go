@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -24,22 +23,10 @@ const (
 	codecEnv = "TIDEMARK_CLEANER_CODEC"
 )
 
-func envInt(b *testing.B, name string, otherwise int) int {
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return n
-}
-
 // BenchmarkRound compacts a log on the disk in which each key has two records of 100 bytes, in batches of 100, and
 // tells the speed, by the bytes of the log, and the memory that the round takes.
 func BenchmarkRound(b *testing.B) {
-	keys, size := envInt(b, keysEnv, 1_000_000), envInt(b, valueEnv, 100)
+	keys, size := int(proc.Number(b, keysEnv, 1_000_000)), int(proc.Number(b, valueEnv, 100))
 	codec, ok := record.ParseCodec(os.Getenv(codecEnv))
 	if !ok {
 		codec = record.None

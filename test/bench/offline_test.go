@@ -23,17 +23,7 @@ import (
 //	TIDEMARK_BENCH_MIB=1024 go test -tags oracle -run '^$' -bench 'DumpLog|Verify|Find' -benchtime 1x ./test/bench
 const sizeEnv = "TIDEMARK_BENCH_MIB"
 
-func benchBytes(b *testing.B) int64 {
-	text := os.Getenv(sizeEnv)
-	if text == "" {
-		return 64 << 20
-	}
-	mib, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || mib < 1 {
-		b.Fatalf("%s=%s: want a number of MiB", sizeEnv, text)
-	}
-	return mib << 20
-}
+func benchBytes(b *testing.B) int64 { return int64(proc.Number(b, sizeEnv, 64)) << 20 }
 
 // offlineLog writes a log of records of a size, in batches of about 16 KiB of them, and returns its folder and what the
 // records weigh without compression. The records are a millisecond apart, from firstTime on.
@@ -158,14 +148,11 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// BenchmarkFind looks a time up in a directory of 1 000 segments of 1 MiB, in a new process with a warm page cache:
-// "sealed" as Tidemark leaves it, "unsealed" as Kafka does.
+// BenchmarkFind looks a time up in a directory of segments of 1 MiB, 1 000 at most, in a new process with a warm page
+// cache: "sealed" as Tidemark leaves it, "unsealed" as Kafka does.
 func BenchmarkFind(b *testing.B) {
 	binary := proc.Tidemark(b)
-	size := int64(1000) << 20
-	if os.Getenv(sizeEnv) == "" {
-		size = 100 << 20
-	}
+	size := min(benchBytes(b), 1000<<20)
 	dir, written := offlineLog(b, size, 16<<10, map[string]string{"segment.bytes": "1048576"})
 	ask := firstTime.Add(time.Duration(written/(16<<10)) * time.Millisecond * 2 / 3)
 	for _, state := range []string{"sealed", "unsealed"} {
@@ -190,6 +177,7 @@ func BenchmarkFind(b *testing.B) {
 			b.ReportMetric(least.wall.Seconds()*1000, "ms")
 			b.ReportMetric(least.cpu.Seconds()*1000, "CPU-ms")
 			b.ReportMetric(float64(least.peakBytes)/(1<<20), "MiB-peak")
+			b.ReportMetric(float64(size>>20), "segments")
 		})
 	}
 }

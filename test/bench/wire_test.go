@@ -16,6 +16,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	protocol "tidemark/internal/wire"
+	"tidemark/record"
 )
 
 // ioTimeout is how long an answer may take.
@@ -28,6 +31,8 @@ type wire struct {
 	in   *bufio.Reader
 	out  []byte // the last frame made by ask, written over by the next
 	body []byte // of the last response, likewise
+
+	reader protocol.Reader // of body
 }
 
 func connect(addr string) (*wire, error) {
@@ -136,94 +141,88 @@ func (q question) with(n int64) []byte {
 	return q.frame
 }
 
-// body is a response read field by field, as far as a load needs it. Fields beyond its end are zero.
-type body []byte
-
-func (b *body) skip(n int) { *b = (*b)[min(n, len(*b)):] }
-
-func (b *body) uint(width int) (n uint64) {
-	for _, c := range (*b)[:min(width, len(*b))] {
-		n = n<<8 | uint64(c)
-	}
-	b.skip(width)
-	return n
-}
-
-// length is that of a compact array, string or bytes; 0 for a null one.
-func (b *body) length() int {
-	n, width := binary.Uvarint(*b)
-	b.skip(max(width, 0))
-	return max(0, int(n)-1)
-}
-
 // partition goes to the first partition of the first topic of a flexible response, whose index it skips, and returns
 // an error for the error code that follows.
-func (b *body) partition() error {
-	b.length()         // topics
-	b.skip(b.length()) // name
-	if b.length() == 0 {
+func partition(r *protocol.Reader) error {
+	r.CompactArrayLen(1) // topics
+	r.CompactBytes()     // name
+	if r.CompactArrayLen(1) == 0 {
 		return errors.New("response without a partition")
 	}
-	b.skip(4)
-	return kerr.ErrorForCode(int16(b.uint(2)))
+	r.Skip(4)
+	return code(r)
+}
+
+// code is an error code of a response as an error, or why there is none.
+func code(r *protocol.Reader) error {
+	if code := r.Int16(); code != 0 {
+		return kerr.ErrorForCode(code)
+	}
+	return r.Err()
 }
 
 // produced reads the answer to a produce request of version 9.
 func (w *wire) produced() error {
-	answer, err := w.receive(true)
+	r, err := w.answer()
 	if err != nil {
 		return err
 	}
-	return (*body)(&answer).partition()
+	return partition(r)
 }
 
 // fetched reads the answer to a fetch request of version 12 at an offset: the bytes of whole batches, and the offset
 // after them.
 func (w *wire) fetched(asked int64) (size int, next int64, err error) {
-	answer, err := w.receive(true)
+	r, err := w.answer()
 	if err != nil {
 		return 0, asked, err
 	}
-	b := (*body)(&answer)
-	b.skip(4)
-	if err := kerr.ErrorForCode(int16(b.uint(2))); err != nil {
+	r.Skip(4)
+	if err := code(r); err != nil {
 		return 0, asked, err
 	}
-	b.skip(4) // session
-	if err := b.partition(); err != nil {
+	r.Skip(4) // session
+	if err := partition(r); err != nil {
 		return 0, asked, err
 	}
-	b.skip(24)             // high watermark, last stable offset, first offset
-	for range b.length() { // aborted transactions
-		b.skip(17)
+	r.Skip(24)                       // high watermark, last stable offset, first offset
+	for range r.CompactArrayLen(1) { // aborted transactions
+		r.Skip(17)
 	}
-	b.skip(4) // preferred replica
-	n := b.length()
-	set := (*b)[:min(n, len(*b))]
-	for next = asked; len(set) >= 61; {
+	r.Skip(4) // preferred replica
+	next = asked
+	for set := r.CompactBytes(); len(set) >= record.HeaderSize; {
+		b := record.Batch(set)
 		n := 12 + int(binary.BigEndian.Uint32(set[8:]))
-		if n < 61 || n > len(set) {
+		if n < record.HeaderSize || n > len(set) {
 			break // the last one is cut
 		}
-		next = int64(binary.BigEndian.Uint64(set)) + int64(binary.BigEndian.Uint32(set[23:])) + 1
+		next = b.LastOffset() + 1
 		size, set = size+n, set[n:]
 	}
-	return size, next, nil
+	return size, next, r.Err()
 }
 
 // lookedUp reads the answer to a ListOffsets request of version 7.
 func (w *wire) lookedUp() (offset int64, err error) {
-	answer, err := w.receive(true)
+	r, err := w.answer()
 	if err != nil {
 		return 0, err
 	}
-	b := (*body)(&answer)
-	b.skip(4)
-	if err := b.partition(); err != nil {
+	r.Skip(4)
+	if err := partition(r); err != nil {
 		return 0, err
 	}
-	b.skip(8)
-	return int64(b.uint(8)), nil
+	r.Skip(8)
+	offset = r.Int64()
+	return offset, r.Err()
+}
+
+// answer is the next response, of a flexible version.
+func (w *wire) answer() (*protocol.Reader, error) {
+	body, err := w.receive(true)
+	w.reader.Reset(body)
+	return &w.reader, err
 }
 
 // insist does something until it succeeds, for five minutes at most: on one connection as long as that answers.

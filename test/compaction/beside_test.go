@@ -25,12 +25,7 @@ const keysEnv = "TIDEMARK_CLEANER_KEYS"
 //
 //	go test -tags oracle -run '^$' -bench Beside -benchtime 1x ./test/compaction
 func BenchmarkBeside(b *testing.B) {
-	keys := 1_000_000
-	if text := os.Getenv(keysEnv); text != "" {
-		if _, err := fmt.Sscan(text, &keys); err != nil {
-			b.Fatal(err)
-		}
-	}
+	keys := int(proc.Number(b, keysEnv, 1_000_000))
 	buffer := max(128<<20, keys*28) // so that one round takes all keys
 	settings := map[string]string{"log.cleaner.backoff.ms": "100", "auto.create.topics.enable": "false",
 		"log.cleaner.dedupe.buffer.size": fmt.Sprint(buffer)}

@@ -10,7 +10,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/record"
 	"tidemark/test/ledger"
 )
 
@@ -36,23 +35,28 @@ func (w *world) produce(t *testing.T, s scenario) {
 	for _, to := range w.servers {
 		client := ledger.Dial(t, to.Addr)
 		client.WaitLed(t, s.topic, 1) // Kafka answers a creation before that
-		options := idempotent(t, client)
-		options.Codec = s.codec
+		sent := ledger.Batch{Codec: s.codec}
+		sent.ProducerID, sent.Epoch = newProducer(t, client)
 		for _, b := range s.batches {
 			if s.clock {
 				time.Sleep(2 * time.Millisecond) // so that no two batches get the same time
 			}
-			sent, err := client.Produce(s.topic, 0, encode(t, options, b))
-			if err != nil || sent.Err() != nil {
-				t.Fatalf("%s, topic %s, sequence %d: %v, %v", to.Name, s.topic, options.BaseSequence, err, sent.Err())
+			sent.Records = records(int(sent.Sequence), b)
+			data, err := sent.Encode()
+			if err != nil {
+				t.Fatal(err)
 			}
-			options.BaseSequence += int32(len(b))
+			answer, err := client.Produce(s.topic, 0, data)
+			if err != nil || answer.Err() != nil {
+				t.Fatalf("%s, topic %s, sequence %d: %v, %v", to.Name, s.topic, sent.Sequence, err, answer.Err())
+			}
+			sent.Sequence += int32(len(b))
 		}
 	}
 }
 
-// idempotent returns the header fields of a new idempotent producer's first batch.
-func idempotent(t *testing.T, client *ledger.Client) record.BuilderOptions {
+// newProducer returns the id and epoch of a new idempotent producer.
+func newProducer(t *testing.T, client *ledger.Client) (id int64, epoch int16) {
 	t.Helper()
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.TransactionTimeoutMillis = 60_000
@@ -66,20 +70,15 @@ func idempotent(t *testing.T, client *ledger.Client) record.BuilderOptions {
 	if answer.ErrorCode != 0 {
 		t.Fatalf("%s: InitProducerId: error %d", client.Addr, answer.ErrorCode)
 	}
-	options := record.DefaultBuilderOptions()
-	options.ProducerID, options.ProducerEpoch, options.BaseSequence = answer.ProducerID, answer.ProducerEpoch, 0
-	return options
+	return answer.ProducerID, answer.ProducerEpoch
 }
 
-// encode returns the batch whose first record is number BaseSequence of its topic.
-func encode(t *testing.T, options record.BuilderOptions, b batch) []byte {
-	t.Helper()
-	builder := record.NewBuilder(options)
+// records are those of a batch, of which the first is number first of its topic.
+func records(first int, b batch) []ledger.Record {
+	var out []ledger.Record
 	for i, ts := range b {
-		n := int(options.BaseSequence) + i
-		if err := builder.Append(ts, fmt.Appendf(nil, "k%d", n), fmt.Appendf(nil, "v%d", n), nil); err != nil {
-			t.Fatal(err)
-		}
+		out = append(out, ledger.Record{Timestamp: ts, Key: fmt.Appendf(nil, "k%d", first+i),
+			Value: fmt.Appendf(nil, "v%d", first+i)})
 	}
-	return builder.Bytes()
+	return out
 }
