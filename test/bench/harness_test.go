@@ -126,7 +126,7 @@ func TestPlan(t *testing.T) {
 	}
 	all, some := planned(false), planned(true)
 	t.Logf("all %v, targets %v", all, some)
-	if all > 75*time.Minute || some > 25*time.Minute {
+	if all > 75*time.Minute || some > 15*time.Minute {
 		t.Errorf("all cases take %v, those of targets %v", all, some)
 	}
 }

@@ -63,8 +63,8 @@ func with(configs map[string]string, more ...string) map[string]string {
 	return configs
 }
 
-// scratch is a topic that is written at full speed: old data must go, or the disk is full in a minute. About 1 GiB of
-// it stays at most, in all partitions together.
+// scratch is a topic that is written at full speed: old data must go, or the disk is full in a minute. Of up to 8
+// partitions about 1 GiB stays at most; of more, up to 16 MiB of each besides.
 func scratch(topic string, partitions int32) data {
 	segment := max(16<<20, (128<<20)/int(partitions))
 	configs := with(kept, "file.delete.delay.ms", "1000", "segment.bytes", strconv.Itoa(segment),

@@ -201,8 +201,10 @@ func (m machine) head(out *strings.Builder, d *document) {
 const head = `# Kafka and Tidemark side by side
 
 Written by ` + "`make bench-kafka`" + `. Kafka %s and Tidemark run on one machine with the same client and the same
-settings: their defaults, but for old data being looked for every second. Both are up at a time; they get the load in
-turn, and the one that is not under test is idle. Client and broker share the cores, unless a case says otherwise.
+settings: their defaults, but that old data is looked for every second. Tidemark logs warnings only and has no admin
+port; Kafka does not wait for more members of a new group, and its internal topics have four partitions. Both are up at
+a time, but in starts; they get the load in turn, and the one that is not under test is idle. Client and broker share
+the cores, unless a case says otherwise.
 
 Each case gives Kafka the load for a time before counting, as it says: longest for the cases of the first table and for
 the first of a kind, shorter for those that follow with the same running brokers. Numbers are means of the rounds;
