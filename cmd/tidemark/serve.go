@@ -41,9 +41,10 @@ ones are named in a warning. --set wins over --data and --listen, these over --c
 
 With --read-only the DIRs (without any, those of --data or log.dirs) are only read:
 log directories, folders that hold partitions' folders, or partitions' folders, of a
-copy, a snapshot or a mounted disk, with or without metadata. All clients can read and
-look up by time; whatever would change something is refused as not authorized, commits
-of offsets too. What must be mended to be read is mended in memory.
+copy, a snapshot or a mounted disk. Topics have the configs, ids and numbers of partitions
+that a metadata log in one of the DIRs knows; without one, the defaults. All clients can
+read and look up by time; whatever would change something is refused as not authorized,
+commits of offsets too. What must be mended to be read is mended in memory.
 
 Tidemark's own keys:
   tidemark.admin.listener   HOST:PORT of /metrics, /ready and /live (empty: none)

@@ -14,12 +14,13 @@ import (
 	"tidemark/internal/config"
 	"tidemark/internal/inspect"
 	"tidemark/internal/logdir"
+	"tidemark/internal/metadata"
 	"tidemark/vfs"
 )
 
 // Serving read-only: partitions that are lying about (a copy, a snapshot or a mounted disk of a broker, single
-// folders) are opened over a file system that keeps every change in memory. There is no metadata log: an image is
-// made of what the folders say, and never changes.
+// folders) are opened over a file system that keeps every change in memory. An image is made of what the folders say,
+// and of what a metadata log in one of the directories says about them; it never changes.
 
 // foundPartitions is what was found below Options.ReadOnly.
 type foundPartitions struct {
@@ -31,6 +32,7 @@ type foundPartitions struct {
 	nodeID  int32               // of the first directory that tells one; firstNodeID without
 	cluster string              // its cluster; "" when none tells
 	clustOf string              // the directory that tells
+	stored  *metadata.Image     // of the metadata log; empty without one
 }
 
 // readOnly tells whether this broker changes nothing.
@@ -65,6 +67,7 @@ func (b *Broker) findPartitions(context.Context) error {
 		}
 	}
 	b.found = f
+	b.readStoredMetadata(f)
 	return f.checkTopicIDs()
 }
 
@@ -189,13 +192,13 @@ func (b *Broker) openReadOnly(context.Context) error {
 	return nil
 }
 
-// loadReadOnly loads the logs, all of which are wanted.
+// loadReadOnly loads the logs, all of which are wanted, with the configs that the metadata log has for them.
 func (b *Broker) loadReadOnly(ctx context.Context) error {
-	config, err := b.node.Load().Topic(nil)
-	if err != nil {
-		return err
-	}
 	return b.dirs.Load(ctx, func(tp checkpoint.TopicPartition, _ [16]byte) logdir.Assignment {
-		return logdir.Assignment{Assigned: true, TopicID: b.found.topicID(tp.Topic), Config: config}
+		log, err := b.node.Load().Topic(b.found.topicConfigs(tp.Topic))
+		if err != nil { // told when the partition gets its role
+			log, _ = b.node.Load().Topic(nil)
+		}
+		return logdir.Assignment{Assigned: true, TopicID: b.found.topicID(tp.Topic), Config: log}
 	})
 }

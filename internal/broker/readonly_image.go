@@ -18,10 +18,14 @@ import (
 // maxGap is how far partition numbers are filled up with partitions that are not here.
 const maxGap = 100_000
 
-// topicID is the id of a topic: what its folders say, else one made of its name, always the same.
+// topicID is the id of a topic: what its folders say, else what the metadata log says, else one made of its name,
+// always the same.
 func (f *foundPartitions) topicID(topic string) metadata.UUID {
 	if id, ok := f.ids[topic]; ok {
 		return id
+	}
+	if stored := f.stored.Topic(topic); stored != nil {
+		return stored.ID
 	}
 	return derivedID("topic " + topic)
 }
@@ -41,7 +45,8 @@ func (b *Broker) freeze(context.Context) error {
 		b.found.cluster = checkpoint.FormatID(derivedID("cluster " + strings.Join(b.found.dirs, "\n")))
 	}
 	d := metadata.NewDelta(metadata.NewImage())
-	for _, r := range append(controller.BootstrapFeatures(), b.readOnlyRecords()...) {
+	records := append(controller.BootstrapFeatures(), b.readOnlyRecords()...)
+	for _, r := range append(records, b.storedConfigs()...) {
 		if err := d.Replay(r); err != nil {
 			return fmt.Errorf("serve read-only: %w", err)
 		}
@@ -77,13 +82,15 @@ type readOnlyTopic struct {
 	found []int32 // ascending
 	// fill makes up to so many partitions in memory of those that were not found.
 	fill int32
+	// count is how many the metadata log knows; those that were not found and not made have no leader.
+	count int32
 }
 
 func (b *Broker) readOnlyTopics() []readOnlyTopic {
 	byName := map[string]*readOnlyTopic{}
 	for tp := range b.found.places {
 		if byName[tp.Topic] == nil {
-			byName[tp.Topic] = &readOnlyTopic{name: tp.Topic}
+			byName[tp.Topic] = &readOnlyTopic{name: tp.Topic, count: b.found.storedPartitions(tp.Topic)}
 		}
 		byName[tp.Topic].found = append(byName[tp.Topic].found, tp.Partition)
 	}
@@ -105,10 +112,14 @@ func (b *Broker) completeGroups(topics map[string]*readOnlyTopic) {
 		return
 	}
 	slices.Sort(topic.found)
-	if last := topic.found[len(topic.found)-1]; int(last) == len(topic.found)-1 {
+	last := topic.found[len(topic.found)-1]
+	if int(last) == len(topic.found)-1 && last+1 >= topic.count {
 		return // the whole topic, or so it seems
 	}
-	topic.fill = max(b.config().OffsetsTopic.NumPartitions, topic.found[len(topic.found)-1]+1)
+	topic.fill = max(topic.count, last+1)
+	if topic.count == 0 {
+		topic.fill = max(b.config().OffsetsTopic.NumPartitions, last+1)
+	}
 	if missing := int(topic.fill) - len(topic.found); missing > 0 {
 		b.log.Warn("not all partitions of the groups' offsets are here: the others begin empty, in memory: groups in "+
 			"them have no offsets committed", "topic", topic.name, "found", len(topic.found), "empty", missing)
@@ -117,7 +128,7 @@ func (b *Broker) completeGroups(topics map[string]*readOnlyTopic) {
 
 // partitions yields the numbers of the topic's partitions: all up to the largest, since clients expect no gaps.
 func (t readOnlyTopic) partitions() func(yield func(int32) bool) {
-	n := t.fill
+	n := max(t.fill, t.count)
 	if len(t.found) > 0 {
 		n = max(n, t.found[len(t.found)-1]+1)
 	}

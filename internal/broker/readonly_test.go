@@ -370,3 +370,114 @@ func TestDerivedIDs(t *testing.T) {
 		seen[id] = true
 	}
 }
+
+// describeTopic asks for the configs of a topic that somebody has set, as "key=value source".
+func describeTopic(t *testing.T, b *Broker, topic string) []string {
+	t.Helper()
+	all, err := kadm.NewClient(client(t, b)).DescribeTopicConfigs(t.Context(), topic)
+	if err == nil {
+		err = all[0].Err
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set []string
+	for _, c := range all[0].Configs {
+		if c.Source != kmsg.ConfigSourceDefaultConfig {
+			set = append(set, c.Key+"="+c.MaybeValue()+" "+c.Source.String())
+		}
+	}
+	return set
+}
+
+// The metadata log of the directory tells what is configured, how many partitions there are, and the id of a topic
+// whose folders do not.
+func TestReadOnlyReadsTheMetadataLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	b := startBroker(t, dir, map[string]string{"log.index.size.max.bytes": "4096"})
+	admin := kadm.NewClient(client(t, b))
+	if _, err := admin.CreateTopic(t.Context(), 4, 1, map[string]*string{"retention.ms": kadm.StringPtr("777"),
+		"cleanup.policy": kadm.StringPtr("compact"), "preallocate": kadm.StringPtr("true")}, "a"); err != nil {
+		t.Fatal(err)
+	}
+	change := []kadm.AlterConfig{{Name: "log.segment.bytes", Value: kadm.StringPtr("2000000")},
+		{Name: "max.connections", Value: kadm.StringPtr("100")}}
+	altered, err := admin.AlterBrokerConfigs(t.Context(), change)
+	if err == nil {
+		err = altered[0].Err
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := &kgo.Record{Topic: "a", Key: []byte("k"), Value: []byte("v"), Timestamp: time.UnixMilli(1000)}
+	if err := client(t, b).ProduceSync(t.Context(), record).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	topics, err := admin.ListTopics(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopBroker(t, b)
+	for _, name := range []string{"a-3", "a-0/partition.metadata", "a-1/partition.metadata", "a-2/partition.metadata"} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b = startReadOnly(t, dir)
+	want := []string{"cleanup.policy=compact DYNAMIC_TOPIC_CONFIG", "preallocate=true DYNAMIC_TOPIC_CONFIG",
+		"retention.ms=777 DYNAMIC_TOPIC_CONFIG", "segment.bytes=2000000 DYNAMIC_DEFAULT_BROKER_CONFIG"}
+	got := slices.DeleteFunc(describeTopic(t, b, "a"), func(c string) bool {
+		return strings.Contains(c, "STATIC") || strings.HasPrefix(c, "min.insync.replicas=") // as in every new cluster
+	})
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("configs %q, want %q", got, want)
+	}
+	served, err := kadm.NewClient(client(t, b)).ListTopics(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaders := []int32{}
+	for _, p := range served["a"].Partitions.Sorted() {
+		leaders = append(leaders, p.Leader)
+	}
+	if served["a"].ID != topics["a"].ID || !slices.Equal(leaders, []int32{1, 1, 1, -1}) {
+		t.Errorf("topic %v with leaders %v, want %v", served["a"].ID, leaders, topics["a"].ID)
+	}
+	if r := readAll(t, b, "a", 1); string(r[0].Value) != "v" {
+		t.Errorf("read %q", r[0].Value)
+	}
+}
+
+// Without a metadata log, or with that of another topic of the same name, a line of the log says what is not known.
+func TestReadOnlyTellsWhatTheMetadataLogLacks(t *testing.T) {
+	start := func(dir string) (*Broker, string) {
+		var logged bytes.Buffer
+		b, err := Start(t.Context(), Options{ReadOnly: []string{dir}, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
+			Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "tidemark.admin.listener": ""}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := describeTopic(t, b, "a")
+		stopBroker(t, b)
+		for _, c := range set {
+			if strings.Contains(c, "TOPIC") {
+				t.Errorf("config %s", c)
+			}
+		}
+		return b, logged.String()
+	}
+	dir := writtenDirs(t, 2, false, "d")[0]
+	for p := range 4 {
+		write(t, filepath.Join(dir, fmt.Sprintf("a-%d/partition.metadata", p)), "version: 0\ntopic_id: "+
+			checkpoint.FormatID([16]byte{1, 2, 3, 15: 4}))
+	}
+	if _, logged := start(dir); !strings.Contains(logged, "an older topic of that name") {
+		t.Errorf("logged:\n%s", logged)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "__cluster_metadata-0")); err != nil {
+		t.Fatal(err)
+	}
+	if _, logged := start(dir); !strings.Contains(logged, "there is no metadata log") {
+		t.Errorf("logged:\n%s", logged)
+	}
+}

@@ -135,6 +135,16 @@ var topicSynonyms = map[string]string{
 	"unclean.leader.election.enable":  "unclean.leader.election.enable",
 }
 
+// IsTopicDefault reports whether a broker key, in whichever unit, is the default of a topic key.
+func IsTopicDefault(name string) bool {
+	for _, broker := range topicSynonyms {
+		if name == broker || slices.Contains(unitSynonyms(broker), name) {
+			return true
+		}
+	}
+	return false
+}
+
 // groupsWithoutBroker are the group keys that no broker key is the default of.
 var groupsWithoutBroker = []string{"share.auto.offset.reset", "share.isolation.level", "share.renew.acknowledge.enable"}
 
