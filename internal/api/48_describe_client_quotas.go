@@ -10,7 +10,7 @@ import (
 	"tidemark/internal/metadata"
 )
 
-// DescribeClientQuotas (48). Quotas are stored and told; nothing is throttled by them.
+// DescribeClientQuotas (48). Those of users and clients are stored and told; nothing is throttled by them.
 //
 // v0: KIP-546. v1: flexible.
 

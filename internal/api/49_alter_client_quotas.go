@@ -57,10 +57,10 @@ func (a *API) quotaAlteration(c *call, e kmsg.AlterClientQuotasRequestEntry) con
 	return x
 }
 
-// warnUnenforced says that quotas have no effect yet.
+// warnUnenforced says that quotas of users and clients have no effect yet.
 func (a *API) warnUnenforced(r controller.AlterClientQuotasResult, validateOnly bool) {
 	for _, e := range r.Entities {
-		if e.Err == nil && !validateOnly {
+		if e.Err == nil && !validateOnly && e.Entity[0].Type != "ip" {
 			a.Logger.Warn("a quota was stored and has no effect: throttling is not built", "entities", len(r.Entities))
 			return
 		}

@@ -24,6 +24,9 @@ func (b *Broker) follow(d *metadata.Delta, image *metadata.Image) {
 		b.log.Error("partitions do not follow the metadata", "error", err)
 	}
 	b.tellGroups(d, image)
+	if d.QuotasChanged() && b.ready.Load() {
+		b.scheduler.Soon(b.limitConnections)
+	}
 	if len(b.dirs.Directories()) > 1 && len(d.Topics()) > 0 {
 		b.assignDirectoriesSoon()
 	}

@@ -102,8 +102,9 @@ func (b *Broker) serve(context.Context) error {
 	b.server, err = server.New(server.Options{Handler: b.api, Versions: b.api.Versions(), Now: time.Now,
 		Logger: b.loggers.logger(serverLogger), Metrics: b.metrics, MaxRequestBytes: c.SocketRequestMaxBytes,
 		MaxQueuedBytes: queuedBytes(c), IdleTimeout: c.ConnectionsMaxIdle,
-		Limits: connectionLimits(b.node.Load()), SendBufferBytes: int(c.SocketSendBufferBytes),
-		ReceiveBufferBytes: int(c.SocketReceiveBufferBytes)})
+		Limits:          connectionLimits(b.node.Load(), b.quorum.Image()),
+		Windows:         server.Windows{Num: int(c.QuotaWindows), Size: c.QuotaWindow},
+		SendBufferBytes: int(c.SocketSendBufferBytes), ReceiveBufferBytes: int(c.SocketReceiveBufferBytes)})
 	if err != nil {
 		return err
 	}

@@ -174,6 +174,12 @@ func (m *brokerMetrics) ConnectionRefused(listener string) {
 	m.count("tidemark_connections_refused_total{listener=%q}", listener)
 }
 
+// ConnectionDelayed counts the time for which connections were held up.
+func (m *brokerMetrics) ConnectionDelayed(listener string, wait time.Duration) {
+	name := fmt.Sprintf("tidemark_connection_delay_seconds_total{listener=%q}", listener)
+	m.set.GetOrCreateFloatCounter(name).Add(wait.Seconds())
+}
+
 func (m *brokerMetrics) RequestReceived(key, _ int16, frameBytes int) {
 	m.requestBytes.Add(frameBytes)
 	if c := m.requests[key&(maxKey-1)]; c != nil {

@@ -2,8 +2,6 @@ package broker
 
 import (
 	"context"
-	"net"
-	"net/netip"
 	"path/filepath"
 	"slices"
 
@@ -11,7 +9,6 @@ import (
 	"tidemark/internal/logdir"
 	"tidemark/internal/metadata"
 	"tidemark/internal/quorum"
-	"tidemark/internal/server"
 )
 
 // reconfigure hands the configs in force to those who do not ask for them anew each time.
@@ -30,30 +27,9 @@ func (b *Broker) reconfigure() {
 		b.log.Warn("listeners were changed dynamically: the change takes effect at the next start")
 	}
 	b.scheduler.Soon(func() {
-		b.server.SetLimits(connectionLimits(b.node.Load()))
+		b.limitConnections()
 		b.tellCordoned()
 	})
-}
-
-// connectionLimits are the limits of the listeners. A name in max.connections.per.ip.overrides is looked up.
-func connectionLimits(n *config.Node) server.Limits {
-	c := n.Broker()
-	l := server.Limits{MaxConnections: int(c.MaxConnections), PerIP: int(c.MaxConnectionsPerIP),
-		PerListener: n.MaxConnectionsPerListener(), PerIPOverrides: map[netip.Addr]int{}}
-	if l.PerIP == 0 {
-		l.PerIP = -1 // only the exceptions are let in
-	}
-	for host, n := range c.MaxConnectionsPerIPOverrides {
-		if addr, err := netip.ParseAddr(host); err == nil {
-			l.PerIPOverrides[addr] = int(n)
-			continue
-		}
-		found, _ := net.DefaultResolver.LookupNetIP(context.Background(), "ip", host)
-		for _, addr := range found {
-			l.PerIPOverrides[addr.Unmap()] = int(n)
-		}
-	}
-	return l
 }
 
 func cordonedPaths(c *config.Broker) []string {

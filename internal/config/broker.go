@@ -32,6 +32,8 @@ type Broker struct {
 	MaxConnectionsPerIP          int32
 	MaxConnectionsPerIPOverrides map[string]int32
 	MaxConnectionCreationRate    int32 // per second
+	QuotaWindows                 int32 // over which rates are measured
+	QuotaWindow                  time.Duration
 	ConnectionsMaxIdle           time.Duration
 	QueuedMaxRequests            int32
 	QueuedMaxRequestBytes        int64 // ≤ 0: no limit
@@ -119,12 +121,11 @@ func (n *Node) intIfSet(name string) int32 {
 	return n.int(name)
 }
 
-// MaxConnectionsPerListener are the bounds that listeners have for themselves, by name
-// (listener.name.NAME.max.connections).
-func (n *Node) MaxConnectionsPerListener() map[string]int {
+// PerListener are the values of an integer key that listeners may have for themselves (listener.name.NAME.KEY), by name.
+func (n *Node) PerListener(key string) map[string]int {
 	out := make(map[string]int, len(n.broker.Listeners))
 	for _, l := range n.broker.Listeners {
-		out[l.Name] = int(n.ofListener(l, "max.connections"))
+		out[l.Name] = int(n.ofListener(l, key))
 	}
 	return out
 }
@@ -185,6 +186,8 @@ func (b *Broker) fillLimits(n *Node) {
 	b.MaxConnections = n.int("max.connections")
 	b.MaxConnectionsPerIP = n.int("max.connections.per.ip")
 	b.MaxConnectionCreationRate = n.int("max.connection.creation.rate")
+	b.QuotaWindows = n.int("quota.window.num")
+	b.QuotaWindow = n.duration("quota.window.size.seconds", time.Second)
 	b.ConnectionsMaxIdle = n.ms("connections.max.idle.ms")
 	b.QueuedMaxRequests = n.int("queued.max.requests")
 	b.QueuedMaxRequestBytes = n.long("queued.max.request.bytes")

@@ -35,7 +35,9 @@ type conn struct {
 	wakeWriter chan struct{} // the oldest exchange was answered, or an end came
 	wakeReader chan struct{} // there is room for another request, or an end came
 
-	draining atomic.Bool // read no more
+	draining atomic.Bool  // read no more
+	used     atomic.Int64 // when a request last came or was answered, in nanoseconds since 1970
+	surplus  bool         // closed because there are too many; under Server.mu
 
 	mu         sync.Mutex
 	head, tail *exchange // requests in arrival order
@@ -55,6 +57,7 @@ func newConn(s *Server, l *Listener, nc net.Conn, remote netip.AddrPort) *conn {
 	}
 	c.info.ID, c.info.Listener, c.info.Remote = s.nextID.Add(1), l.Name, remote
 	c.info.Local = addrPort(nc.LocalAddr())
+	c.used.Store(s.opts.Now().UnixNano())
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	c.frames = frameReader{
 		in: bufio.NewReaderSize((*deadlineReader)(c), readBuffer), limit: s.opts.MaxRequestBytes, budget: &s.budget,
@@ -225,6 +228,7 @@ func (c *conn) handle(buf *buffer) (CloseReason, error) {
 		return BadFrame, err
 	}
 	x.Request = protocol.Request{Header: header, Body: body, Conn: &c.info, Received: c.srv.opts.Now(), Owner: x}
+	c.used.Store(x.Received.UnixNano())
 	accepted := c.srv.opts.Versions.Accepts(header.Key, header.Version)
 	if reason, err := c.admit(header, accepted); err != nil {
 		x.FreeBody()

@@ -9,17 +9,17 @@
 //
 // Everything is bounded: the size of a frame, the memory that a frame may take
 // before its bytes have arrived, requests in flight per connection, request
-// bytes of all connections together, connections in total and per address, and
-// reads of file pages that are not in memory.
+// bytes of all connections together, connections in total and per address, how
+// fast new ones may come, and reads of file pages that are not in memory.
 //
 // A response may hold ranges of files. Those in memory go to the socket with
 // sendfile at explicit positions; cold ones are read into buffers first, a
 // bounded number at a time, so that a slow disk does not hold up connections
 // that need nothing of it.
 //
-// Locks: Server.mu and conn.mu are leaves, never held together, nor while the
-// handler or a Release function runs.
+// Locks: Server.mu and conn.mu are never held together, nor while the handler or
+// a Release function runs; that of the limits may be taken under Server.mu.
 //
-// Source: Apache Kafka 4.3.1 SocketServer; its reactions to bad frames were
-// measured.
+// Source: Apache Kafka 4.3.1 SocketServer, KIP-612; its reactions to bad frames
+// and to limits were measured.
 package server

@@ -48,6 +48,7 @@ type events struct {
 	mu      sync.Mutex
 	opened  int
 	refused int
+	delayed int
 	panics  int
 	closed  []CloseReason
 	lines   []string
@@ -64,6 +65,9 @@ func (e *events) note(f func()) {
 
 func (e *events) ConnectionOpened(string)  { e.note(func() { e.opened++ }) }
 func (e *events) ConnectionRefused(string) { e.note(func() { e.refused++ }) }
+func (e *events) ConnectionDelayed(string, time.Duration) {
+	e.note(func() { e.delayed++ })
+}
 func (e *events) HandlerPanic(int16)       { e.note(func() { e.panics++ }) }
 func (e *events) ConnectionClosed(_ string, r CloseReason) {
 	e.note(func() { e.closed = append(e.closed, r) })

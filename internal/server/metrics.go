@@ -7,8 +7,10 @@ import "time"
 type Metrics interface {
 	ConnectionOpened(listener string)
 	ConnectionClosed(listener string, why CloseReason)
-	// ConnectionRefused is a connection above the limit of its address.
+	// ConnectionRefused is a connection above a limit of its address.
 	ConnectionRefused(listener string)
+	// ConnectionDelayed is a connection that is let in only after a while, for the rate of new connections.
+	ConnectionDelayed(listener string, wait time.Duration)
 	// RequestReceived counts a frame of frameBytes, its 4 bytes of size
 	// included, with a key and version that are served.
 	RequestReceived(key, version int16, frameBytes int)
@@ -23,6 +25,7 @@ type noMetrics struct{}
 func (noMetrics) ConnectionOpened(string)                         {}
 func (noMetrics) ConnectionClosed(string, CloseReason)            {}
 func (noMetrics) ConnectionRefused(string)                        {}
+func (noMetrics) ConnectionDelayed(string, time.Duration)         {}
 func (noMetrics) RequestReceived(int16, int16, int)               {}
 func (noMetrics) ResponseSent(int16, int16, int64, time.Duration) {}
 func (noMetrics) HandlerPanic(int16)                              {}
@@ -30,11 +33,12 @@ func (noMetrics) HandlerPanic(int16)                              {}
 // CloseReason says why a connection ended.
 type CloseReason uint8
 
-// The reasons. The first three are ordinary ends.
+// The reasons. The first four are ordinary ends.
 const (
 	ClientClosed       CloseReason = iota // the client closed it between frames
 	IdleTimeout                           // nothing was received for too long
 	ServerClosed                          // the server stopped
+	SurplusConnection                     // there were too many connections
 	TruncatedFrame                        // the client closed it inside a frame
 	StalledFrame                          // a frame began and did not go on
 	OversizedFrame                        // a size above the limit, or negative
@@ -51,8 +55,8 @@ const (
 )
 
 var reasonNames = [reasons]string{
-	"client closed", "idle timeout", "server closed", "truncated frame", "stalled frame", "oversized frame",
-	"bad frame", "unsupported version", "not authenticated", "closed by handler", "handler panicked",
+	"client closed", "idle timeout", "server closed", "too many connections", "truncated frame", "stalled frame",
+	"oversized frame", "bad frame", "unsupported version", "not authenticated", "closed by handler", "handler panicked",
 	"short file", "write timeout", "write failed", "read failed",
 }
 
@@ -65,4 +69,4 @@ func (r CloseReason) String() string {
 }
 
 // ordinary reasons are not worth a line in the log.
-func (r CloseReason) ordinary() bool { return r <= ServerClosed }
+func (r CloseReason) ordinary() bool { return r <= SurplusConnection }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -27,7 +28,9 @@ type Options struct {
 	Versions *protocol.Table
 	// Now is the clock. Deadlines of sockets are derived from it, so it must
 	// run with real time.
-	Now     func() time.Time
+	Now func() time.Time
+	// Sleep waits until d is over or ctx ends. nil: by a timer.
+	Sleep   func(ctx context.Context, d time.Duration)
 	Logger  *slog.Logger // nil: no log
 	Metrics Metrics      // nil: no metrics
 
@@ -50,6 +53,8 @@ type Options struct {
 	StallTimeout time.Duration
 	// Limits bound the connections, until SetLimits.
 	Limits Limits
+	// Windows are those of the rates in Limits. Without them there are 11 of a second.
+	Windows Windows
 	// SendBufferBytes and ReceiveBufferBytes are the buffers of sockets
 	// (socket.send.buffer.bytes, socket.receive.buffer.bytes). 0 or less leaves
 	// them to the system.
@@ -68,10 +73,27 @@ const (
 	defaultDiskReads       = 32
 )
 
+var defaultWindows = Windows{Num: 11, Size: time.Second}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
 // fill checks what must be set and puts in the defaults.
 func (o *Options) fill() error {
 	if o.Handler == nil || o.Versions == nil || o.Now == nil {
 		return errors.New("server options: handler, versions and clock must be set")
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Windows.Num < 1 || o.Windows.Size < time.Millisecond {
+		o.Windows = defaultWindows
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

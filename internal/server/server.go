@@ -1,9 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
+	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +26,7 @@ type Server struct {
 	cancel    context.CancelFunc
 	stop      context.CancelFunc // ends stopping
 	stopping  context.Context    // ends with Shutdown or Close: accept no more
-	running   sync.WaitGroup     // connections
+	running   sync.WaitGroup     // connections, and refused ones that are closed later
 
 	mu        sync.Mutex
 	stopped   bool
@@ -80,25 +83,19 @@ func (s *Server) pause(listener string, delay time.Duration, err error) time.Dur
 	const shortest, longest = 5 * time.Millisecond, time.Second
 	delay = min(max(2*delay, shortest), longest)
 	s.opts.Logger.Error("accept failed", "listener", listener, "retry", delay, "error", err)
-	t := time.NewTimer(delay)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-s.stopping.Done():
-	}
+	s.opts.Sleep(s.stopping, delay)
 	return delay
 }
 
-// accepted starts a connection if the limits allow it.
+// accepted starts a connection if the limits allow it, as soon as they do.
 func (s *Server) accepted(l *Listener, nc net.Conn) {
 	remote := addrPort(nc.RemoteAddr())
-	ok, err := s.limits.admit(s.stopping, l.Name, remote.Addr())
-	if err != nil || !ok {
-		_ = nc.Close()
-		if err == nil {
-			s.opts.Metrics.ConnectionRefused(l.Name)
-			s.opts.Logger.Warn("connection refused: too many from its address", "listener", l.Name, "client", remote)
-		}
+	if wait := s.limits.arrive(l.Name); wait > 0 {
+		s.opts.Metrics.ConnectionDelayed(l.Name, wait)
+		s.opts.Sleep(s.stopping, wait)
+	}
+	if err := s.limits.admit(s.stopping, l.Name, remote.Addr()); err != nil {
+		s.turnAway(l, nc, remote, err)
 		return
 	}
 	s.setBuffers(nc)
@@ -114,9 +111,62 @@ func (s *Server) accepted(l *Listener, nc net.Conn) {
 		defer s.running.Done()
 		c.run()
 		s.removeConn(c)
-		s.limits.leave(l.Name, remote.Addr())
 		c.report()
 	}()
+	s.closeExcess()
+}
+
+// turnAway closes a connection that is not admitted. One that came too fast is
+// closed later, so that its client does not try again at once.
+func (s *Server) turnAway(l *Listener, nc net.Conn, remote netip.AddrPort, why error) {
+	if s.stopping.Err() != nil {
+		_ = nc.Close()
+		return
+	}
+	s.opts.Metrics.ConnectionRefused(l.Name)
+	var fast *tooFastError
+	if !errors.As(why, &fast) {
+		_ = nc.Close()
+		s.opts.Logger.Warn("connection refused", "listener", l.Name, "client", remote, "error", why)
+		return
+	}
+	s.opts.Logger.Debug("connection refused", "listener", l.Name, "client", remote, "closed after", fast.delay,
+		"error", why)
+	s.running.Go(func() {
+		s.opts.Sleep(s.stopping, fast.delay)
+		_ = nc.Close()
+	})
+}
+
+// closeExcess closes connections as long as there are too many: those that were
+// used least recently.
+//
+// Kafka: each of its network threads closes one at a time, of its own.
+func (s *Server) closeExcess() {
+	excess, protected := s.limits.above()
+	if excess <= 0 {
+		return
+	}
+	s.mu.Lock()
+	excess, protected = s.limits.above()
+	candidates := make([]*conn, 0, len(s.conns))
+	for c := range s.conns {
+		switch {
+		case c.surplus:
+			excess--
+		case c.listener.Name != protected:
+			candidates = append(candidates, c)
+		}
+	}
+	slices.SortFunc(candidates, func(a, b *conn) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
+	candidates = candidates[:max(min(excess, len(candidates)), 0)]
+	for _, c := range candidates {
+		c.surplus = true
+	}
+	s.mu.Unlock()
+	for _, c := range candidates {
+		c.fail(SurplusConnection, nil)
+	}
 }
 
 // setBuffers sizes the buffers of a socket. The system may take other sizes, or
@@ -168,6 +218,7 @@ func (s *Server) addConn(c *conn) bool {
 func (s *Server) removeConn(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.limits.leave(c.listener.Name, c.info.Remote.Addr())
 	delete(s.conns, c)
 	s.wakeups += c.wakeups.Load()
 }

@@ -70,7 +70,9 @@ func (c *conn) writeAll(w *partWriter, taken []*exchange) (*protocol.Response, e
 	}
 	for _, x := range taken {
 		if x.sent > 0 {
-			took := c.srv.opts.Now().Sub(x.Received)
+			now := c.srv.opts.Now()
+			c.used.Store(now.UnixNano())
+			took := now.Sub(x.Received)
 			c.srv.opts.Metrics.ResponseSent(x.Header.Key, x.Header.Version, x.sent, took)
 		}
 	}
