@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -53,6 +54,24 @@ func readEnd(f File, p []byte) (end []byte, size int64, err error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return nil, size, err
+}
+
+// EachEntry calls a function for what is in a folder, in no order, without holding all of it in memory where the file
+// system can do without. It ends with the function's error.
+func EachEntry(fsys FS, name string, each func(fs.DirEntry) error) error {
+	if l, ok := fsys.(entryLister); ok {
+		return l.eachEntry(name, each)
+	}
+	entries, err := fsys.ReadDir(name)
+	for i := 0; i < len(entries) && err == nil; i++ {
+		err = each(entries[i])
+	}
+	return err
+}
+
+// entryLister is a file system with a smaller way to [EachEntry].
+type entryLister interface {
+	eachEntry(name string, each func(fs.DirEntry) error) error
 }
 
 func readAll(f File) ([]byte, error) {

@@ -92,7 +92,33 @@ func (osFS) readEnd(name string, p []byte) (end []byte, size int64, err error) {
 	return p, info.Size, nil
 }
 
-func (osFS) ReadDir(name string) ([]fs.DirEntry, error)   { return os.ReadDir(name) }
+func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+
+// entriesAtOnce is how many entries of a folder are in memory at a time.
+const entriesAtOnce = 1024
+
+func (osFS) eachEntry(name string, each func(fs.DirEntry) error) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for {
+		some, err := d.ReadDir(entriesAtOnce)
+		for _, e := range some {
+			if err := each(e); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 func (osFS) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name) }
 func (osFS) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll(name, perm) }
 func (osFS) Remove(name string) error                     { return os.Remove(name) }

@@ -43,6 +43,8 @@ type overlayNode struct {
 	pages     map[int64][]byte // by number, whole
 	modified  time.Time
 	dir       bool
+	opened    int  // files that use the node; guarded by overlay.mu
+	kept      bool // it is not what base has: something was changed, or it has another name; guarded by mu
 }
 
 func (o *overlay) lookup(name string) (n *overlayNode, changed bool) {
@@ -61,6 +63,10 @@ func (o *overlay) node(name string) (n *overlayNode, changed bool) {
 func (o *overlay) set(name string, n *overlayNode) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.setLocked(name, n)
+}
+
+func (o *overlay) setLocked(name string, n *overlayNode) {
 	name = filepath.Clean(name)
 	folder := o.folders[filepath.Dir(name)]
 	if folder == nil {
@@ -87,14 +93,17 @@ func (o *overlay) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
 		if n, err = o.adopt(name, changed, flag); err != nil {
 			return nil, err
 		}
-		o.set(name, n)
+		n = o.useNew(name, n)
 	} else if flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0 {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrExist}
+	} else {
+		o.use(n)
 	}
-	f := &overlayFile{name: name, node: n}
+	f := &overlayFile{overlay: o, name: name, node: n}
 	if n.from != "" {
 		base, err := o.base.Open(n.from)
 		if err != nil {
+			o.unuse(name, n)
 			return nil, err
 		}
 		f.base = base
@@ -105,6 +114,63 @@ func (o *overlay) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
 		}
 	}
 	return f, nil
+}
+
+// use counts a file that was opened.
+func (o *overlay) use(n *overlayNode) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n.opened++
+}
+
+// useNew is use of a node that is new, or of the one that somebody else has set meanwhile.
+func (o *overlay) useNew(name string, n *overlayNode) *overlayNode {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if there, _ := o.node(name); there != nil {
+		n = there
+	} else {
+		o.setLocked(name, n)
+	}
+	n.opened++
+	return n
+}
+
+// unuse counts a file that was closed. Of one that was only read nothing is kept.
+func (o *overlay) unuse(name string, n *overlayNode) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if n.opened--; n.opened > 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if there, _ := o.node(name); there == n && !n.kept {
+		o.forgetLocked(name)
+	}
+}
+
+// Forget drops what an overlay keeps of a file that was changed in place or made: base shows again. Files that were
+// renamed or removed stay so. It reports whether there was something to drop; in other file systems there never is.
+// Nobody may have the file open.
+func Forget(fsys FS, name string) bool {
+	o, ok := fsys.(*overlay)
+	if !ok {
+		return false
+	}
+	name = filepath.Clean(name)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n, _ := o.node(name)
+	if n == nil || n.dir || n.from != "" && n.from != name {
+		return false
+	}
+	o.forgetLocked(name)
+	return true
+}
+
+func (o *overlay) forgetLocked(name string) {
+	delete(o.folders[filepath.Dir(filepath.Clean(name))], filepath.Base(name))
 }
 
 // readEnd leaves a file that was not changed to base.
@@ -128,7 +194,7 @@ func (o *overlay) adopt(name string, removed bool, flag int) (*overlayNode, erro
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrExist}
 		}
 		if err == nil {
-			return &overlayNode{from: name, baseBytes: info.Size(), size: info.Size(), modified: info.ModTime()}, nil
+			return &overlayNode{from: filepath.Clean(name), baseBytes: info.Size(), size: info.Size(), modified: info.ModTime()}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -137,7 +203,7 @@ func (o *overlay) adopt(name string, removed bool, flag int) (*overlayNode, erro
 	if flag&os.O_CREATE == 0 {
 		return nil, notExist("open", name)
 	}
-	return &overlayNode{}, nil
+	return &overlayNode{kept: true}, nil
 }
 
 // ReadDir lists a folder.
@@ -165,6 +231,23 @@ func (o *overlay) ReadDir(name string) ([]fs.DirEntry, error) {
 	return listed, nil
 }
 
+// eachEntry leaves a folder without changes to base.
+func (o *overlay) eachEntry(name string, each func(fs.DirEntry) error) error {
+	o.mu.Lock()
+	changed := len(o.folders[filepath.Clean(name)]) > 0
+	o.mu.Unlock()
+	if !changed {
+		if _, changed = o.lookup(name); !changed {
+			return EachEntry(o.base, name, each)
+		}
+	}
+	entries, err := o.ReadDir(name)
+	for i := 0; i < len(entries) && err == nil; i++ {
+		err = each(entries[i])
+	}
+	return err
+}
+
 // Stat describes a file or folder.
 func (o *overlay) Stat(name string) (fs.FileInfo, error) {
 	n, changed := o.lookup(name)
@@ -183,7 +266,7 @@ func (o *overlay) MkdirAll(name string, _ fs.FileMode) error {
 		if _, err := o.Stat(folder); err == nil {
 			return nil
 		}
-		o.set(folder, &overlayNode{dir: true})
+		o.set(folder, &overlayNode{dir: true, kept: true})
 		if folder == filepath.Dir(folder) {
 			return nil
 		}
@@ -231,6 +314,9 @@ func (o *overlay) Rename(oldName, newName string) error {
 			return err
 		}
 	}
+	n.mu.Lock()
+	n.kept = true
+	n.mu.Unlock()
 	o.set(newName, n)
 	o.set(oldName, nil)
 	if n.dir {
@@ -263,7 +349,7 @@ func (o *overlay) Chtimes(name string, mtime time.Time) error {
 	}
 	n := f.(*overlayFile).node
 	n.mu.Lock()
-	n.modified = mtime
+	n.modified, n.kept = mtime, true
 	n.mu.Unlock()
 	return f.Close()
 }

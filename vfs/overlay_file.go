@@ -5,17 +5,23 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // overlayFile is an open file of an overlay; base has the bytes that were not changed.
 type overlayFile struct {
-	name string
-	node *overlayNode
-	base File // nil: no bytes of base show through
+	overlay *overlay
+	name    string
+	node    *overlayNode
+	base    File // nil: no bytes of base show through
+	closed  atomic.Bool
 }
 
 // Close closes the file of base.
 func (f *overlayFile) Close() error {
+	if !f.closed.Swap(true) {
+		f.overlay.unuse(f.name, f.node)
+	}
 	if f.base == nil {
 		return nil
 	}
@@ -100,6 +106,7 @@ func (f *overlayFile) WriteAt(p []byte, off int64) (int, error) {
 	n := f.node
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.kept = true
 	if n.pages == nil {
 		n.pages = make(map[int64][]byte)
 	}
@@ -125,6 +132,7 @@ func (f *overlayFile) Truncate(size int64) error {
 	n := f.node
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.kept = n.kept || size != n.size
 	if size < n.size {
 		n.baseBytes = min(n.baseBytes, size)
 		for number, page := range n.pages {

@@ -156,3 +156,73 @@ func TestOverlayRenamesItsFolders(t *testing.T) {
 		t.Error("the old folder is there")
 	}
 }
+
+// TestOverlayForgets opens files for writing without a change, and forgets one that was changed.
+func TestOverlayForgets(t *testing.T) {
+	base := NewMem()
+	if err := errors.Join(base.MkdirAll("/d", 0o755), WriteFileAtomic(base, "/d/a", []byte("old"))); err != nil {
+		t.Fatal(err)
+	}
+	over := Overlay(base).(*overlay)
+	f, err := over.OpenFile("/d/a", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := over.OpenFile("/d/a", os.O_RDWR, 0)
+	if err := errors.Join(err, f.Close(), other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(over.folders["/d"]); n != 0 {
+		t.Errorf("%d files are kept that were only looked at", n)
+	}
+	if err := WriteFileAtomic(over, "/d/a", []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadFile(over, "/d/a"); string(got) != "new" || err != nil {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if Forget(base, "/d/a") || Forget(over, "/d/b") || !Forget(over, "/d/a") {
+		t.Error("wrong about what there is to forget")
+	}
+	if got, err := ReadFile(over, "/d/a"); string(got) != "old" || err != nil {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if err := over.Rename("/d/a", "/d/b"); err != nil {
+		t.Fatal(err)
+	}
+	if Forget(over, "/d/b") {
+		t.Error("a file with another name was forgotten")
+	}
+}
+
+// TestEachEntry lists folders of every kind of file system.
+func TestEachEntry(t *testing.T) {
+	dir, mem := t.TempDir(), NewMem()
+	if err := mem.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, fsys := range []FS{OS(), mem} {
+		if err := WriteFileAtomic(fsys, filepath.Join(dir, "a"), nil); err != nil {
+			t.Fatal(err)
+		}
+		over := Overlay(fsys)
+		list := func(fsys FS) (names string, err error) {
+			err = EachEntry(fsys, dir, func(e fs.DirEntry) error { names += e.Name(); return nil })
+			return names, err
+		}
+		for _, f := range []FS{fsys, over} {
+			if got, err := list(f); got != "a" || err != nil {
+				t.Errorf("%T: %q, %v", f, got, err)
+			}
+			if err := EachEntry(f, dir+"/none", nil); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%T: %v", f, err)
+			}
+		}
+		if err := WriteFileAtomic(over, filepath.Join(dir, "b"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := list(over); got != "ab" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/producerstate"
 	"tidemark/internal/segment"
+	"tidemark/vfs"
 )
 
 // Open opens the log in a partition's folder, making an empty one when there is none; the folder itself must be
@@ -42,25 +43,16 @@ var indexKinds = map[string]segment.Present{
 	segment.IndexSuffix: segment.HasIndex, segment.TimeSuffix: segment.HasTime, segment.TxnSuffix: segment.HasTxn,
 }
 
-// filesOfSegment is how many files a segment has at least: a log, two indexes, and mostly a snapshot.
-const filesOfSegment = 3
-
 func (l *Log) list() (*listing, error) {
-	entries, err := l.o.FS.ReadDir(l.Dir())
-	if err != nil {
-		return nil, err
-	}
-	found := &listing{
-		present: make(map[int64]segment.Present, len(entries)/filesOfSegment), names: make([]string, 0, len(entries)),
-	}
-	for _, e := range entries {
+	found := &listing{present: make(map[int64]segment.Present)}
+	err := vfs.EachEntry(l.o.FS, l.Dir(), func(e fs.DirEntry) error {
 		if e.IsDir() {
-			continue
+			return nil
 		}
 		found.names = append(found.names, e.Name())
 		base, kind, ok := splitName(e.Name())
 		if !ok {
-			continue
+			return nil
 		}
 		if p, isIndex := indexKinds[kind]; isIndex {
 			found.present[base] |= p
@@ -69,9 +61,12 @@ func (l *Log) list() (*listing, error) {
 		} else if offset, isSnapshot := producerstate.ParseSnapshotName(e.Name()); isSnapshot {
 			found.snapshots = append(found.snapshots, offset)
 		}
-	}
+		return nil
+	})
 	slices.Sort(found.logs)
-	return found, nil
+	slices.Sort(found.snapshots)
+	slices.Sort(found.names)
+	return found, err
 }
 
 // splitName takes a name of digits and a suffix apart.
@@ -141,18 +136,22 @@ func (l *Log) makeSmallFiles(found *listing) error {
 }
 
 func (l *Log) openSegments(found *listing) []*segment.Segment {
-	cfg := l.cfg.Load()
-	out := make([]*segment.Segment, 0, len(found.logs))
-	for _, base := range found.logs {
-		c := l.segmentConfig(cfg)
-		c.PreallocateBytes = 0
-		s := segment.Open(l.env, base, c, found.present[base])
-		if len(out) > 0 {
-			out[len(out)-1].SetLimit(base)
-		}
-		out = append(out, s)
+	out := make([]*segment.Segment, len(found.logs), len(found.logs)+1)
+	for i := range found.logs {
+		out[i] = l.openSegment(found, i)
 	}
 	return out
+}
+
+// openSegment makes the segment of the i-th log of a listing, without looking at it.
+func (l *Log) openSegment(found *listing, i int) *segment.Segment {
+	c := l.segmentConfig(l.cfg.Load())
+	c.PreallocateBytes = 0
+	s := segment.Open(l.env, found.logs[i], c, found.present[found.logs[i]])
+	if i+1 < len(found.logs) {
+		s.SetLimit(found.logs[i+1])
+	}
+	return s
 }
 
 // settle finds the ends of a log whose segments are in order, and makes the last one fit for appends.

@@ -229,22 +229,13 @@ func (l *Log) Segments() ([]SegmentInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		modified, err := s.LastModified()
+		info, err := infoOf(s, size)
 		if err != nil {
 			return nil, err
 		}
-		largest, err := s.Largest()
-		if err != nil {
-			return nil, err
-		}
-		if largest < 0 {
-			largest = modified.UnixMilli()
-		}
-		info := SegmentInfo{
-			BaseOffset: s.BaseOffset(), NextOffset: v.end, SizeBytes: size,
-			LargestTimestamp: largest, LastModified: modified, Active: i == len(v.segments)-1,
-		}
-		if !info.Active {
+		if info.Active = i == len(v.segments)-1; info.Active {
+			info.NextOffset = v.end
+		} else {
 			info.NextOffset = v.segments[i+1].BaseOffset()
 		}
 		out = append(out, info)
@@ -255,6 +246,24 @@ func (l *Log) Segments() ([]SegmentInfo, error) {
 		}
 	}
 	return out, nil
+}
+
+// infoOf tells what a segment knows of itself.
+func infoOf(s *segment.Segment, size int64) (SegmentInfo, error) {
+	modified, err := s.LastModified()
+	if err != nil {
+		return SegmentInfo{}, err
+	}
+	largest, err := s.Largest()
+	if err != nil {
+		return SegmentInfo{}, err
+	}
+	if largest < 0 {
+		largest = modified.UnixMilli()
+	}
+	return SegmentInfo{
+		BaseOffset: s.BaseOffset(), SizeBytes: size, LargestTimestamp: largest, LastModified: modified,
+	}, nil
 }
 
 // ActiveProducers lists the producers that the log knows, by id.

@@ -32,11 +32,8 @@ func OpenTolerant(o Options) (*Log, error) {
 }
 
 func (l *Log) loadTolerant() error {
-	found, err := l.list()
+	found, err := l.listTolerant()
 	if err != nil {
-		return err
-	}
-	if found, err = l.finishSwap(found); err != nil {
 		return err
 	}
 	name := l.path(checkpoint.LeaderEpochFile)
@@ -49,19 +46,7 @@ func (l *Log) loadTolerant() error {
 	}
 	l.producers = l.newProducers(l.o.FS, nil)
 	segments := l.openSegments(found)
-	if len(segments) == 0 {
-		first, err := segment.Create(l.env, l.o.StartOffset, l.segmentConfig(l.cfg.Load()))
-		if err != nil {
-			return err
-		}
-		segments = append(segments, first)
-	}
-	last := segments[len(segments)-1]
-	size, err := last.Size()
-	if err != nil {
-		return err
-	}
-	end, endPos, _, err := last.End(size)
+	end, endPos, err := endOf(segments[len(segments)-1])
 	if err != nil {
 		return err
 	}
@@ -69,6 +54,88 @@ func (l *Log) loadTolerant() error {
 	l.start.Store(max(l.o.StartOffset, segments[0].BaseOffset()))
 	l.highWatermark.Store(end)
 	l.recoveryPoint.Store(min(l.o.RecoveryPoint, end))
+	return nil
+}
+
+// listTolerant lists the folder as its owner would find it after a start: with one segment at least.
+func (l *Log) listTolerant() (*listing, error) {
+	found, err := l.list()
+	if err != nil {
+		return nil, err
+	}
+	if found, err = l.finishSwap(found); err != nil || len(found.logs) > 0 {
+		return found, err
+	}
+	first, err := segment.Create(l.env, l.o.StartOffset, l.segmentConfig(l.cfg.Load()))
+	if err != nil {
+		return nil, err
+	}
+	first.Release()
+	return l.list()
+}
+
+// endOf is the offset and the position behind the last batch of a log's last segment.
+func endOf(last *segment.Segment) (end, pos int64, err error) {
+	size, err := last.Size()
+	if err != nil {
+		return 0, 0, err
+	}
+	end, pos, _, err = last.End(size)
+	return end, pos, err
+}
+
+// EachSegment calls a function for each segment of the log in a partition's folder, oldest first, with what
+// [Log.Segments] tells of a log opened with [OpenTolerant]; but memory does not grow with the segments, apart from their
+// base offsets. It returns where the log starts and ends. It ends with the function's error.
+func EachSegment(o Options, each func(SegmentInfo) error) (start, end int64, err error) {
+	o.FS, o.Files, o.Pages, o.Clean = vfs.Overlay(o.FS), nil, nil, true
+	l := newLog(o)
+	found, err := l.listTolerant()
+	if err != nil {
+		return 0, 0, fmt.Errorf("list log %s: %w", l.name, err)
+	}
+	start = max(l.o.StartOffset, found.logs[0])
+	for i, base := range found.logs {
+		info, err := l.lookAt(found, i)
+		if err != nil {
+			return 0, 0, fmt.Errorf("look at segment %020d: %w", base, err)
+		}
+		if err := each(info); err != nil {
+			return 0, 0, err
+		}
+		end = info.NextOffset
+	}
+	return start, end, nil
+}
+
+// lookAt describes one segment of a listing.
+func (l *Log) lookAt(found *listing, i int) (SegmentInfo, error) {
+	s := l.openSegment(found, i)
+	defer s.Release()
+	size, err := s.Size()
+	if err != nil {
+		return SegmentInfo{}, err
+	}
+	next, active := int64(0), i == len(found.logs)-1
+	if active {
+		if next, size, err = endOf(s); err != nil {
+			return SegmentInfo{}, err
+		}
+	} else {
+		next = found.logs[i+1]
+	}
+	info, err := infoOf(s, size)
+	info.NextOffset, info.Active = next, active
+	return info, errors.Join(err, s.Rest())
+}
+
+// RestSegment closes the files of the segment with a base offset and drops what was mended of it in memory, for one who
+// reads a log opened with [OpenTolerant] alone and from front to back. Errors are the disk's.
+func (l *Log) RestSegment(base int64) error {
+	v := l.view.Load()
+	if i := v.floor(base); l.lookedInto() && i >= 0 && i < len(v.segments)-1 && v.segments[i].BaseOffset() == base {
+		return v.segments[i].Rest()
+	}
 	return nil
 }
 
@@ -83,8 +150,10 @@ func (l *Log) lookedInto() bool {
 func (l *Log) LoadMaxima() error {
 	segments := l.view.Load().segments
 	return inParallel(len(segments), func(i int) error {
-		_, err := segments[i].Largest()
-		return err
+		if _, err := segments[i].Largest(); err != nil || i == len(segments)-1 {
+			return err
+		}
+		return segments[i].Rest()
 	})
 }
 

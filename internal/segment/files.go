@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"sync/atomic"
+
+	"tidemark/vfs"
 )
 
 // all calls a function with the name suffix and the rename function of each file.
@@ -72,14 +75,31 @@ func (s *Segment) closeFilesLocked() error {
 	return errors.Join(f.log.Close(), f.offsets.Close(), f.times.Close(), f.txns.Close())
 }
 
-// Rest closes the files and forgets all about them, until they are asked for again. It is for readers of many segments
-// one after the other; nobody else may be using the segment, and nothing may have been appended.
+// Rest closes the files and forgets all about them, until they are asked for again, indexes that were rebuilt in a file
+// system that only looks as if they were ([vfs.Overlay]) included; the largest timestamp stays known. It is for readers
+// of many segments one after the other; nobody else may be using the segment, and nothing may have been appended.
 func (s *Segment) Rest() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.closeFilesLocked()
 	s.open.Store(nil)
+	rebuilt := false
+	for _, suffix := range []string{IndexSuffix, TimeSuffix, TxnSuffix} {
+		rebuilt = vfs.Forget(s.env.Files.FS(), s.pathLocked(suffix)) || rebuilt
+	}
+	if rebuilt {
+		s.doubtLocked()
+	}
 	return err
+}
+
+// doubtLocked has the indexes checked again, as if the segment was just opened.
+func (s *Segment) doubtLocked() {
+	s.present.Store(uint32(s.opened))
+	for _, b := range []*atomic.Bool{&s.endsOK, &s.verified, &s.trusted, &s.txnsOK, &s.sealed} {
+		b.Store(false)
+	}
+	s.compared, s.sealAsked, s.txnDoubt, s.builtWith = false, false, "", 0
 }
 
 // SetAside takes the segment out of the log: the .log gets another name in the folder, the indexes are removed. Nobody

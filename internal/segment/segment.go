@@ -112,6 +112,7 @@ type Segment struct {
 	dirty    dirt        // what changed since the last Flush
 	growing  atomic.Bool // appended to
 	present  atomic.Uint32
+	opened   Present // what was there when the segment was opened
 	// distrusted: the end of the time index may be missing, nothing was checked yet; see Distrust.
 	distrusted atomic.Bool
 
@@ -171,6 +172,7 @@ func newSegment(env *Env, base int64, cfg Config) *Segment {
 // Open returns the segment of a .log file that exists, without looking at it.
 func Open(env *Env, base int64, cfg Config, present Present) *Segment {
 	s := newSegment(env, base, cfg)
+	s.opened = present
 	s.present.Store(uint32(present))
 	s.size.Store(-1)
 	s.createdMs = env.Clock().UnixMilli()
