@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +51,7 @@ type logOptions struct {
 
 // logCommand holds the offline tools.
 func logCommand(env *cli.Env) *cobra.Command {
-	out, own := &output{Writer: env.Stdout}, *env
+	out, own := &output{Writer: env.Stdout, terminal: onTerminal(env.Stdout)}, *env
 	own.Stdout = out
 	o := &logOptions{env: &own, fs: vfs.OS()}
 	c := &cobra.Command{
@@ -98,7 +97,8 @@ func logCommand(env *cli.Env) *cobra.Command {
 // output is the standard output of a log command. A command whose output was lost did not do its work.
 type output struct {
 	io.Writer
-	failed error // the first error
+	failed   error // the first error
+	terminal bool  // that wants colours and progress
 }
 
 func (w *output) Write(p []byte) (int, error) {
@@ -248,15 +248,6 @@ func (o *logOptions) instant(text string, zone *time.Location) (int64, error) {
 	return t.Ms, nil
 }
 
-// emit writes one JSON line.
-func (o *logOptions) emit(v any) error { return writeJSON(o.env.Stdout, v) }
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
-
 // humanBytes is a size for people.
 func humanBytes(n int64) string {
 	const unit = 1024
@@ -273,7 +264,7 @@ func humanBytes(n int64) string {
 // onTerminal reports whether a stream is a terminal that wants colours and progress.
 func onTerminal(w io.Writer) bool {
 	if o, ok := w.(*output); ok {
-		w = o.Writer
+		return o.terminal
 	}
 	return os.Getenv("TERM") != "dumb" && os.Getenv("NO_COLOR") == "" && isTerminal(w)
 }

@@ -49,21 +49,12 @@ func (o *logOptions) cache(args []string, files bool) error {
 	total := map[string]*inspect.KindResidency{}
 	var cold []inspect.Target
 	for _, t := range targets {
-		r, err := inspect.CacheResidency(o.fs, t)
+		r, err := o.residency(t, files)
 		if err != nil {
 			return err
 		}
-		if o.json {
-			if err := o.emit(r); err != nil {
-				return err
-			}
-			continue
-		}
 		if addResidency(total, r) {
 			cold = append(cold, t)
-		}
-		if files {
-			printFileResidency(o.env.Stdout, r)
 		}
 	}
 	if o.json {
@@ -75,6 +66,36 @@ func (o *logOptions) cache(args []string, files bool) error {
 		}
 	}
 	return o.printAdvice(cold, settings)
+}
+
+// residency asks for the residency of a partition's files, and prints them as they come: with --json all of them.
+func (o *logOptions) residency(t inspect.Target, files bool) (*inspect.Residency, error) {
+	if !o.json {
+		return inspect.CacheResidency(o.fs, t, func(f inspect.FileResidency) error {
+			if !files {
+				return nil
+			}
+			return printFileResidency(o.env.Stdout, t, f)
+		})
+	}
+	line := startLine(o.env.Stdout, residencyHead{"residency", t.Topic, t.Partition, t.Dir}, "files")
+	r, err := inspect.CacheResidency(o.fs, t, func(f inspect.FileResidency) error { return line.element(f) })
+	if err != nil {
+		return nil, err
+	}
+	return r, line.end(residencyTail{r.Kinds})
+}
+
+// residencyHead and residencyTail are an [inspect.Residency] before and behind its files.
+type residencyHead struct {
+	Type      string `json:"type"`
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Dir       string `json:"dir"`
+}
+
+type residencyTail struct {
+	Kinds []inspect.KindResidency `json:"kinds"`
 }
 
 // addResidency adds a partition to the totals, and reports whether its indexes are below the goal.
@@ -110,18 +131,18 @@ func residencyText(k inspect.KindResidency) string {
 	return text
 }
 
-func printFileResidency(w io.Writer, r *inspect.Residency) {
-	for _, f := range r.Files {
-		name := filepath.Join(filepath.Base(r.Dir), filepath.Base(f.File))
-		switch {
-		case f.Resident < 0:
-			fmt.Fprintf(w, "%s  %s  unknown: %s\n", name, humanBytes(f.Bytes), f.Why)
-		case f.Pages == 0:
-			fmt.Fprintf(w, "%s  empty\n", name)
-		default:
-			fmt.Fprintf(w, "%s  %s  %d of %d pages  %s\n", name, humanBytes(f.Bytes), f.Resident, f.Pages, strip(f.Strip))
-		}
+func printFileResidency(w io.Writer, t inspect.Target, f inspect.FileResidency) (err error) {
+	name := filepath.Join(filepath.Base(t.Dir), filepath.Base(f.File))
+	switch {
+	case f.Resident < 0:
+		_, err = fmt.Fprintf(w, "%s  %s  unknown: %s\n", name, humanBytes(f.Bytes), f.Why)
+	case f.Pages == 0:
+		_, err = fmt.Fprintf(w, "%s  empty\n", name)
+	default:
+		_, err = fmt.Fprintf(w, "%s  %s  %d of %d pages  %s\n", name, humanBytes(f.Bytes), f.Resident, f.Pages,
+			strip(f.Strip))
 	}
+	return err
 }
 
 // strip draws shares in percent as blocks.
@@ -134,8 +155,13 @@ func strip(parts []int8) string {
 }
 
 func (o *logOptions) printAdvice(cold []inspect.Target, settings *inspect.Settings) error {
+	if len(cold) == 0 {
+		return nil
+	}
+	bar := o.startProgress("cache", cold)
+	defer bar.end()
 	for _, t := range cold {
-		s, err := inspect.Compute(o.fs, t, settings, o.env.Now(), nil)
+		s, err := inspect.Compute(o.fs, t, settings, o.env.Now(), bar.add)
 		if err != nil {
 			return err
 		}

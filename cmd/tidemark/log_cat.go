@@ -91,6 +91,9 @@ func (o *logOptions) cat(args []string, a catOptions) error {
 	if err != nil {
 		return err
 	}
+	bar := o.startProgress("cat", targets)
+	defer bar.end()
+	wanted.Progress = bar.add
 	out := bufio.NewWriterSize(o.env.Stdout, 64<<10)
 	for _, t := range targets {
 		cfg, _ := settings.Topic(t)

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"tidemark/internal/commitlog"
 	"tidemark/internal/inspect"
+	"tidemark/internal/segment"
 )
 
 const logListHelp = `List partitions, or with --segments their segments too: offsets, sizes, times, codecs.
@@ -44,6 +49,21 @@ func logListCommand(o *logOptions) *cobra.Command {
 	return c
 }
 
+// lister prints partitions, each as soon as it was looked at, or all in another order at the end.
+type lister struct {
+	o        *logOptions
+	zone     *time.Location
+	sort     string
+	segments bool // print them
+	table    *tabwriter.Writer
+	widths   []int // of the columns so far
+	rows     int
+	all      []*inspect.PartitionInfo // for another order
+	n        int
+	bytes    int64
+	indexes  int64
+}
+
 func (o *logOptions) list(args []string, sortKey string, segments, scan bool) error {
 	zone, err := o.location()
 	if err != nil {
@@ -57,59 +77,126 @@ func (o *logOptions) list(args []string, sortKey string, segments, scan bool) er
 	if err != nil {
 		return err
 	}
-	var all []*inspect.PartitionInfo
+	inspect.SortTargets(targets)
+	bar := noProgress()
+	if scan {
+		bar = o.startProgress("ls", targets)
+	}
+	defer bar.end()
+	l := &lister{o: o, zone: zone, sort: sortKey, segments: segments}
+	if !o.json {
+		l.table = tabwriter.NewWriter(o.env.Stdout, 0, 4, 2, ' ', 0)
+		if err := l.row("PARTITION", "SEGMENT", "START", "END", "LOG", "INDEXES", "FIRST TIME", "LARGEST TIME", "CODECS",
+			"BATCH SIZE"); err != nil {
+			return err
+		}
+	}
 	for _, t := range targets {
 		cfg, _ := settings.Topic(t)
-		p, err := inspect.List(o.fs, t, cfg, scan)
-		if err != nil {
-			return err
-		}
-		all = append(all, p)
-	}
-	inspect.Sort(all, sortKey)
-	if !o.json {
-		return o.printList(all, segments, zone)
-	}
-	for _, p := range all {
-		if err := o.emit(p); err != nil {
-			return err
+		if err := l.add(t, cfg, inspect.ListOptions{Scan: scan, Progress: bar.add}); err != nil {
+			return errors.Join(err, l.end())
 		}
 	}
+	return l.end()
+}
+
+// add looks at a partition. Segments are kept only where something needs them after the last one.
+func (l *lister) add(t inspect.Target, cfg commitlog.Config, o inspect.ListOptions) error {
+	line := (*jsonLine)(nil)
+	switch {
+	case l.o.json && l.sort == "name":
+		line = startLine(l.o.env.Stdout, inspect.NameOf(t), "segments")
+		o.Segment = func(s inspect.SegmentInfo) error { return line.element(s) }
+	case !l.o.json && !l.segments:
+		o.Segment = func(inspect.SegmentInfo) error { return nil }
+	}
+	p, err := inspect.List(l.o.fs, t, cfg, o)
+	switch {
+	case err != nil:
+		return err
+	case line != nil:
+		return line.end(p.PartitionTotals)
+	case l.sort == "name":
+		return l.print(p)
+	}
+	l.all = append(l.all, p)
 	return nil
 }
 
-func (o *logOptions) printList(all []*inspect.PartitionInfo, segments bool, zone *time.Location) error {
-	w := tabwriter.NewWriter(o.env.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "PARTITION\tSEGMENT\tSTART\tEND\tLOG\tINDEXES\tFIRST TIME\tLARGEST TIME\tCODECS\tBATCH SIZE")
-	var total, indexes int64
-	for _, p := range all {
-		name := fmt.Sprintf("%s-%d", p.Topic, p.Partition)
-		if p.Mark != "" {
-			name += " (" + p.Mark + ")"
-		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", name, len(p.Segments), p.StartOffset, p.EndOffset,
-			humanBytes(p.SizeBytes), humanBytes(p.IndexBytes), inspect.FormatTime(p.FirstTimestamp, zone),
-			inspect.FormatTime(p.LargestTimestamp, zone), mixText(p.Mix))
-		total, indexes = total+p.SizeBytes, indexes+p.IndexBytes
-		if !segments {
-			continue
-		}
-		for _, s := range p.Segments {
-			fmt.Fprintf(w, "\t%020d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", s.BaseOffset, s.BaseOffset, s.NextOffset,
-				humanBytes(s.SizeBytes), humanBytes(s.IndexBytes), inspect.FormatTime(s.FirstTimestamp, zone),
-				inspect.FormatTime(s.LargestTimestamp, zone), mixText(s.Mix))
+func (l *lister) end() error {
+	inspect.Sort(l.all, l.sort)
+	for _, p := range l.all {
+		if err := l.print(p); err != nil {
+			return err
 		}
 	}
-	if len(all) > 1 {
-		fmt.Fprintf(w, "%d partitions\t\t\t\t%s\t%s\n", len(all), humanBytes(total), humanBytes(indexes))
+	if l.o.json {
+		return nil
 	}
-	return w.Flush()
+	if l.n > 1 {
+		if err := l.row(fmt.Sprintf("%d partitions", l.n), "", "", "", humanBytes(l.bytes),
+			humanBytes(l.indexes)); err != nil {
+			return err
+		}
+	}
+	return l.table.Flush()
+}
+
+func (l *lister) print(p *inspect.PartitionInfo) error {
+	if l.o.json {
+		return l.o.emit(p)
+	}
+	l.n, l.bytes, l.indexes = l.n+1, l.bytes+p.SizeBytes, l.indexes+p.IndexBytes
+	err := l.row(append([]string{partitionText(p), strconv.Itoa(p.SegmentCount), itoa(p.StartOffset), itoa(p.EndOffset),
+		humanBytes(p.SizeBytes), humanBytes(p.IndexBytes), inspect.FormatTime(p.FirstTimestamp, l.zone),
+		inspect.FormatTime(p.LargestTimestamp, l.zone)}, mixText(p.Mix)...)...)
+	if !l.segments {
+		return err
+	}
+	for i := 0; i < len(p.Segments) && err == nil; i++ {
+		s := &p.Segments[i]
+		err = l.row(append([]string{"", segment.Name(s.BaseOffset, ""), itoa(s.BaseOffset), itoa(s.NextOffset),
+			humanBytes(s.SizeBytes), humanBytes(s.IndexBytes), inspect.FormatTime(s.FirstTimestamp, l.zone),
+			inspect.FormatTime(s.LargestTimestamp, l.zone)}, mixText(s.Mix)...)...)
+	}
+	return err
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+func partitionText(p *inspect.PartitionInfo) string {
+	name := fmt.Sprintf("%s-%d", p.Topic, p.Partition)
+	if p.Mark != "" {
+		return name + " (" + p.Mark + ")"
+	}
+	return name
+}
+
+// tableRows is how many rows are in memory, to be written in columns of one width.
+const tableRows = 1024
+
+// row adds a row. Its columns are not narrower than those of the rows before, which may be written.
+func (l *lister) row(cells ...string) error {
+	for len(l.widths) < len(cells) {
+		l.widths = append(l.widths, 0)
+	}
+	for i, cell := range cells[:len(cells)-1] {
+		l.widths[i] = max(l.widths[i], utf8.RuneCountInString(cell))
+		cells[i] += strings.Repeat(" ", l.widths[i]-utf8.RuneCountInString(cell))
+	}
+	if _, err := fmt.Fprintln(l.table, strings.Join(cells, "\t")); err != nil {
+		return err
+	}
+	if l.rows++; l.rows%tableRows != 0 {
+		return nil
+	}
+	return l.table.Flush()
 }
 
 // mixText is two columns: the codecs with their share, and the mean and largest batch.
-func mixText(m inspect.Mix) string {
+func mixText(m inspect.Mix) []string {
 	if m.Batches == 0 {
-		return "-\t-"
+		return []string{"-", "-"}
 	}
 	mark := "~"
 	if m.Whole {
@@ -125,6 +212,6 @@ func mixText(m inspect.Mix) string {
 		}
 	}
 	parts = append(parts, slices.Sorted(maps.Keys(m.Magics.ByName()))...)
-	return fmt.Sprintf("%s%s\t%s%s (max %s)", mark, strings.Join(parts, " "), mark,
-		humanBytes(m.Bytes/m.Batches), humanBytes(m.LargestBatch))
+	return []string{mark + strings.Join(parts, " "),
+		fmt.Sprintf("%s%s (max %s)", mark, humanBytes(m.Bytes/m.Batches), humanBytes(m.LargestBatch))}
 }

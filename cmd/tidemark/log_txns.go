@@ -50,8 +50,10 @@ func (o *logOptions) transactions(args, states []string) error {
 	if err != nil {
 		return err
 	}
+	bar := o.startProgress("txns", targets)
+	defer bar.end()
 	for _, t := range targets {
-		s, err := inspect.Transactions(o.fs, t, func(x inspect.Transaction) error {
+		s, err := inspect.Transactions(o.fs, t, bar.add, func(x inspect.Transaction) error {
 			if len(states) > 0 && !slices.Contains(states, x.State) {
 				return nil
 			}

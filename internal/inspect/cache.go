@@ -14,7 +14,7 @@ type Residency struct {
 	Topic     string          `json:"topic"`
 	Partition int32           `json:"partition"`
 	Dir       string          `json:"dir"`
-	Files     []FileResidency `json:"files"`
+	Files     []FileResidency `json:"files"` // unless a function gets them
 	Kinds     []KindResidency `json:"kinds"`
 }
 
@@ -56,16 +56,21 @@ const ResidencyGoal = 90
 
 var residencyKinds = []string{"index", "timeindex", "txnindex", "log"}
 
-// CacheResidency asks the system which pages of a partition's files are in its page cache. It reads none of them.
-func CacheResidency(fsys vfs.FS, t Target) (*Residency, error) {
+// CacheResidency asks the system which pages of a partition's files are in its page cache. It reads none of them. each,
+// which may be nil, gets the files, which are then not in the answer. Errors are the disk's and the function's.
+func CacheResidency(fsys vfs.FS, t Target, each func(FileResidency) error) (*Residency, error) {
 	f, err := readFolder(fsys, t.Dir)
 	if err != nil {
 		return nil, err
 	}
 	r := &Residency{Type: "residency", Topic: t.Topic, Partition: t.Partition, Dir: t.Dir, Files: []FileResidency{}}
+	if each == nil {
+		each = func(file FileResidency) error { r.Files = append(r.Files, file); return nil }
+	}
+	bases := sortedBases(f.files)
 	for _, kind := range residencyKinds {
 		sum := KindResidency{Kind: kind}
-		for _, base := range sortedBases(f.files) {
+		for _, base := range bases {
 			if !f.files[base].has("."+kind) || !t.wants(base) {
 				continue
 			}
@@ -76,19 +81,25 @@ func CacheResidency(fsys vfs.FS, t Target) (*Residency, error) {
 			if err != nil {
 				return nil, err
 			}
-			sum.Files++
-			sum.Bytes += file.Bytes
-			if file.Resident < 0 {
-				sum.Unknown++
-			} else {
-				sum.Pages += file.Pages
-				sum.Resident += file.Resident
+			sum.add(file)
+			if err := each(file); err != nil {
+				return nil, err
 			}
-			r.Files = append(r.Files, file)
 		}
 		r.Kinds = append(r.Kinds, sum)
 	}
 	return r, nil
+}
+
+func (k *KindResidency) add(file FileResidency) {
+	k.Files++
+	k.Bytes += file.Bytes
+	if file.Resident < 0 {
+		k.Unknown++
+		return
+	}
+	k.Pages += file.Pages
+	k.Resident += file.Resident
 }
 
 func fileResidency(fsys vfs.FS, name, kind string) (FileResidency, error) {

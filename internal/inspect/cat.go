@@ -29,7 +29,8 @@ type CatOptions struct {
 	Control   bool           // give control records too
 	Limit     int64          // 0: none
 	// Warn is told of what cannot be read; may be nil.
-	Warn func(text string)
+	Warn     func(text string)
+	Progress func(bytes int64) // of batches read; may be nil
 }
 
 // ErrStop is returned by a function that wants no more.
@@ -111,6 +112,8 @@ type catter struct {
 	it       record.Iterator
 	txns     []abortedTxn   // those that touch the range and are still to come, by first offset
 	aborted  map[int64]bool // producers inside of an aborted transaction
+	bases    []int64        // of the segments; nil: not asked for yet
+	reading  int64          // base of the segment that was read last
 }
 
 // abortedTxn is a transaction that was aborted.
@@ -118,7 +121,7 @@ type abortedTxn struct{ first, producer int64 }
 
 // prepareCommitted finds the aborted transactions of the range from the batches, and where stable records end.
 func (c *catter) prepareCommitted() error {
-	s, err := Transactions(c.fs, c.target, func(t Transaction) error {
+	s, err := Transactions(c.fs, c.target, c.o.Progress, func(t Transaction) error {
 		if t.State == "aborted" && t.MarkerOffset >= c.from && t.FirstOffset < c.to {
 			c.txns = append(c.txns, abortedTxn{t.FirstOffset, t.ProducerID})
 		}
@@ -145,8 +148,7 @@ func (c *catter) run() error {
 			}
 			continue
 		}
-		data, err := slice.Bytes()
-		slice.Release()
+		data, err := c.bytes(&slice)
 		if err != nil {
 			return err
 		}
@@ -164,18 +166,40 @@ func (c *catter) run() error {
 	return nil
 }
 
+// bytes reads a slice. What was kept of the segment before is given up.
+func (c *catter) bytes(slice *commitlog.Slice) ([]byte, error) {
+	defer slice.Release()
+	if c.reading != slice.SegmentBase {
+		if err := c.log.RestSegment(c.reading); err != nil {
+			return nil, err
+		}
+		c.reading = slice.SegmentBase
+	}
+	data, err := slice.Bytes()
+	if c.o.Progress != nil {
+		c.o.Progress(int64(len(data)))
+	}
+	return data, err
+}
+
 // behindSegment is the base of the segment behind the one that holds an offset; -1: there is none.
 func (c *catter) behindSegment(at int64) int64 {
-	f, err := readFolder(c.fs, c.target.Dir)
-	if err != nil {
-		return -1
-	}
-	for _, base := range f.logs {
-		if base > at {
-			return base
-		}
+	bases := c.segments()
+	if i, _ := slices.BinarySearch(bases, at+1); i < len(bases) {
+		return bases[i]
 	}
 	return -1
+}
+
+// segments are the bases of the segments, as far as the folder can be read.
+func (c *catter) segments() []int64 {
+	if c.bases == nil {
+		c.bases = []int64{}
+		if f, err := readFolder(c.fs, c.target.Dir); err == nil {
+			c.bases = f.logs
+		}
+	}
+	return c.bases
 }
 
 // batches goes over whole batches; next is the offset behind the last.
@@ -235,13 +259,9 @@ func (c *catter) batch(h record.Header, entry []byte) error {
 }
 
 func (c *catter) file(offset int64) string {
-	base := int64(math.MaxInt64)
-	if f, err := readFolder(c.fs, c.target.Dir); err == nil {
-		for _, b := range f.logs {
-			if b <= offset {
-				base = b
-			}
-		}
+	base, bases := int64(math.MaxInt64), c.segments()
+	if i, _ := slices.BinarySearch(bases, offset+1); i > 0 {
+		base = bases[i-1]
 	}
 	return filepath.Join(c.target.Dir, segment.Name(base, segment.LogSuffix))
 }

@@ -113,8 +113,7 @@ func (x *exporter) run() error {
 		case err != nil:
 			return err
 		default:
-			data, readErr := slice.Bytes()
-			slice.Release()
+			data, readErr := x.read.bytes(&slice)
 			if readErr != nil {
 				return readErr
 			}

@@ -60,7 +60,7 @@ func readEverything(t *testing.T, fsys vfs.FS, dir string, times []int64) everyt
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	_, err := inspect.List(fsys, at, cfg, true)
+	_, err := inspect.List(fsys, at, cfg, inspect.ListOptions{Scan: true})
 	check("list", err)
 	for _, committed := range []bool{false, true} {
 		var b bytes.Buffer
@@ -92,7 +92,7 @@ func readEverything(t *testing.T, fsys vfs.FS, dir string, times []int64) everyt
 		out.found(t, f)
 	}
 	var txns bytes.Buffer
-	_, err = inspect.Transactions(fsys, at, func(x inspect.Transaction) error {
+	_, err = inspect.Transactions(fsys, at, nil, func(x inspect.Transaction) error {
 		fmt.Fprintf(&txns, "%+v\n", x)
 		return nil
 	})

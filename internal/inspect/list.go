@@ -15,19 +15,46 @@ import (
 
 // PartitionInfo describes a partition.
 type PartitionInfo struct {
-	Type             string        `json:"type"` // "partition"
-	Topic            string        `json:"topic"`
-	Partition        int32         `json:"partition"`
-	Dir              string        `json:"dir"`
-	Mark             string        `json:"mark,omitempty"`
-	StartOffset      int64         `json:"startOffset"`
-	EndOffset        int64         `json:"endOffset"`
-	SizeBytes        int64         `json:"sizeBytes"`      // of the .log files
-	IndexBytes       int64         `json:"indexSizeBytes"` // of the index files, as stated, holes included
-	FirstTimestamp   int64         `json:"firstTimestamp"` // of the first batch, ms; -1: none
-	LargestTimestamp int64         `json:"largestTimestamp"`
-	Mix              Mix           `json:"mix"`
-	Segments         []SegmentInfo `json:"segments"`
+	PartitionName
+	PartitionTotals
+	Segments []SegmentInfo `json:"segments"` // unless a function gets them
+}
+
+// PartitionName is what is known of a partition without a look into its folder.
+type PartitionName struct {
+	Type      string `json:"type"` // "partition"
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Dir       string `json:"dir"`
+	Mark      string `json:"mark,omitempty"`
+}
+
+// NameOf is the name of a target.
+func NameOf(t Target) PartitionName {
+	return PartitionName{Type: "partition", Topic: t.Topic, Partition: t.Partition, Dir: t.Dir, Mark: t.Mark}
+}
+
+// PartitionTotals are what the segments of a partition are together.
+type PartitionTotals struct {
+	StartOffset      int64 `json:"startOffset"`
+	EndOffset        int64 `json:"endOffset"`
+	SegmentCount     int   `json:"segmentCount"`
+	SizeBytes        int64 `json:"sizeBytes"`      // of the .log files
+	IndexBytes       int64 `json:"indexSizeBytes"` // of the index files, as stated, holes included
+	FirstTimestamp   int64 `json:"firstTimestamp"` // of the first batch, ms; -1: none
+	LargestTimestamp int64 `json:"largestTimestamp"`
+	Mix              Mix   `json:"mix"`
+}
+
+func (p *PartitionTotals) add(s SegmentInfo) {
+	p.SegmentCount++
+	p.SizeBytes += s.SizeBytes
+	p.IndexBytes += s.IndexBytes
+	p.LargestTimestamp = max(p.LargestTimestamp, s.LargestTimestamp)
+	if p.FirstTimestamp < 0 {
+		p.FirstTimestamp = s.FirstTimestamp
+	}
+	p.Mix.merge(s.Mix)
 }
 
 // SegmentInfo describes a segment.
@@ -127,41 +154,44 @@ func named(counts []int64, name func(int) string) map[string]int64 {
 	return out
 }
 
-// List describes a partition and its segments. scan reads every batch header, for exact counts; otherwise only the
-// indexes and the start of each segment are looked at. Errors are the disk's; damage is passed over.
-func List(fsys vfs.FS, t Target, cfg commitlog.Config, scan bool) (*PartitionInfo, error) {
-	log, err := Open(fsys, t, cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Abandon() //nolint:errcheck // nothing was written
-	segments, err := log.Segments()
-	if err != nil {
-		return nil, err
-	}
+// ListOptions say how [List] works.
+type ListOptions struct {
+	// Scan reads every batch header, for exact counts; otherwise only the indexes and the start of each segment are
+	// looked at.
+	Scan bool
+	// Segment gets each segment, and the answer of List has none. nil: it has them.
+	Segment  func(SegmentInfo) error
+	Progress func(bytes int64) // of the logs; may be nil
+}
+
+// List describes a partition and its segments, one after the other. Errors are the disk's and those of the function;
+// damage is passed over.
+func List(fsys vfs.FS, t Target, cfg commitlog.Config, o ListOptions) (*PartitionInfo, error) {
 	p := &PartitionInfo{
-		Type: "partition", Topic: t.Topic, Partition: t.Partition, Dir: t.Dir, Mark: t.Mark,
-		StartOffset: log.StartOffset(), EndOffset: log.EndOffset(), FirstTimestamp: -1, LargestTimestamp: -1,
-		Mix: Mix{Whole: true}, Segments: []SegmentInfo{},
+		PartitionName:   NameOf(t),
+		PartitionTotals: PartitionTotals{FirstTimestamp: -1, LargestTimestamp: -1, Mix: Mix{Whole: true}},
+		Segments:        []SegmentInfo{},
 	}
-	for _, s := range segments {
-		info, err := describeSegment(fsys, t.Dir, s, scan)
+	start, end, err := commitlog.EachSegment(options(fsys, t, cfg), func(s commitlog.SegmentInfo) error {
+		info, err := describeSegment(fsys, t.Dir, s, o)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		p.SizeBytes += info.SizeBytes
-		p.IndexBytes += info.IndexBytes
-		p.LargestTimestamp = max(p.LargestTimestamp, info.LargestTimestamp)
-		if p.FirstTimestamp < 0 {
-			p.FirstTimestamp = info.FirstTimestamp
+		p.add(info)
+		if o.Segment != nil {
+			return o.Segment(info)
 		}
-		p.Mix.merge(info.Mix)
 		p.Segments = append(p.Segments, info)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	p.StartOffset, p.EndOffset = start, end
 	return p, nil
 }
 
-func describeSegment(fsys vfs.FS, dir string, s commitlog.SegmentInfo, scan bool) (SegmentInfo, error) {
+func describeSegment(fsys vfs.FS, dir string, s commitlog.SegmentInfo, o ListOptions) (SegmentInfo, error) {
 	info := SegmentInfo{
 		BaseOffset: s.BaseOffset, NextOffset: s.NextOffset, SizeBytes: s.SizeBytes, FirstTimestamp: -1,
 		LargestTimestamp: s.LargestTimestamp, ModifiedMs: s.LastModified.UnixMilli(), Active: s.Active,
@@ -192,7 +222,10 @@ func describeSegment(fsys vfs.FS, dir string, s commitlog.SegmentInfo, scan bool
 			info.FirstTimestamp = firstTimestamp(h)
 		}
 		info.Mix.add(h)
-		if !scan && sc.Pos() > sampleBytes {
+		if o.Scan && o.Progress != nil {
+			o.Progress(int64(h.SizeBytes))
+		}
+		if !o.Scan && sc.Pos() > sampleBytes {
 			info.Mix.Whole = false
 			break
 		}
@@ -223,11 +256,18 @@ func Sort(all []*PartitionInfo, key string) {
 	case "offsets":
 		by = func(p *PartitionInfo) int64 { return p.EndOffset - p.StartOffset }
 	case "segments":
-		by = func(p *PartitionInfo) int64 { return int64(len(p.Segments)) }
+		by = func(p *PartitionInfo) int64 { return int64(p.SegmentCount) }
 	case "time":
 		by = func(p *PartitionInfo) int64 { return p.LargestTimestamp }
 	}
 	slices.SortStableFunc(all, func(a, b *PartitionInfo) int {
 		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+}
+
+// SortTargets puts targets into the order of [Sort] by name.
+func SortTargets(all []Target) {
+	slices.SortStableFunc(all, func(a, b Target) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
 }

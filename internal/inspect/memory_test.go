@@ -33,13 +33,13 @@ func TestConstantMemory(t *testing.T) {
 	all := []inspect.Target{at}
 	seen := 0
 	for name, run := range map[string]func() error{
-		"list": func() error { _, err := inspect.List(fsys, at, cfg, true); return err },
+		"list": func() error { _, err := inspect.List(fsys, at, cfg, inspect.ListOptions{Scan: true}); return err },
 		"cat": func() error {
 			return inspect.Cat(fsys, at, cfg, inspect.CatOptions{}, func(inspect.Record) error { seen++; return nil })
 		},
 		"statistics": func() error { _, err := inspect.Compute(fsys, at, set, now, nil); return err },
 		"transactions": func() error {
-			_, err := inspect.Transactions(fsys, at, func(inspect.Transaction) error { return nil })
+			_, err := inspect.Transactions(fsys, at, nil, func(inspect.Transaction) error { return nil })
 			return err
 		},
 		"verify": func() error {

@@ -108,7 +108,7 @@ func TestTransactionsGolden(t *testing.T) {
 		}
 		fsys, dir := load(t, c, tree)
 		var got []string
-		s, err := inspect.Transactions(fsys, target(t, fsys, dir), func(x inspect.Transaction) error {
+		s, err := inspect.Transactions(fsys, target(t, fsys, dir), nil, func(x inspect.Transaction) error {
 			if x.State == "aborted" {
 				got = append(got, fmt.Sprintf("%d %d %d", x.ProducerID, x.FirstOffset, x.MarkerOffset))
 			}

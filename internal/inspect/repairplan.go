@@ -31,7 +31,8 @@ func newPartitionPlan(fsys vfs.FS, t Target, s *Settings, found []Finding, repor
 		settings: s}
 	cfg, set := s.Topic(t)
 	if _, known := set["index.interval.bytes"]; !known {
-		cfg.IndexIntervalBytes = int32(guessInterval(reports, int64(cfg.IndexIntervalBytes)))
+		whole := slices.DeleteFunc(slices.Clone(reports), func(r segmentReport) bool { return p.has(r.base, IndexSparse) })
+		cfg.IndexIntervalBytes = int32(guessInterval(whole, int64(cfg.IndexIntervalBytes)))
 	}
 	p.cfg = cfg
 	return p
@@ -59,6 +60,11 @@ func (p *partitionPlan) has(base int64, kinds ...Kind) bool {
 	return slices.ContainsFunc(p.found, func(f Finding) bool {
 		return slices.Contains(kinds, f.Kind) && (base < 0 || f.base == base)
 	})
+}
+
+// compacted reports whether the cleaner has taken records out of the log.
+func (p *partitionPlan) compacted() bool {
+	return slices.ContainsFunc(p.reports, func(r segmentReport) bool { return r.compacted })
 }
 
 func (p *partitionPlan) make() (err error) {

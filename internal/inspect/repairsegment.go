@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/bits"
 	"os"
 	"slices"
@@ -122,40 +123,56 @@ func (l *logRepair) decideEpochs() {
 	}
 }
 
-// decideOffsets restores base offsets with one flipped bit: those that then join the batch before to the one behind.
+// decideOffsets restores base offsets that fit between those of the batches before and behind with just one flipped bit.
 func (l *logRepair) decideOffsets(nextBase int64) {
 	type placed struct {
 		record.Header
 		pos int64
 	}
-	var prev, cur placed
+	var cur placed
 	expected := l.r.base
 	judge := func(next int64) {
 		length := cur.LastOffset - cur.BaseOffset + 1
-		if cur.Magic == 2 && cur.BaseOffset != expected && bits.OnesCount64(uint64(cur.BaseOffset^expected)) == 1 &&
-			(next < 0 || next == expected+length) {
-			fixed := make([]byte, 8)
-			binary.BigEndian.PutUint64(fixed, uint64(expected))
-			l.patches = append(l.patches, patch{cur.pos, fixed, "the one flipped bit of the base offset"})
-			l.kept = append(l.kept, [2]int64{cur.pos, cur.pos + record.HeaderSize})
-			expected += length
+		right, ok := flippedOffset(cur.BaseOffset, expected, next-length)
+		if next < 0 { // nothing is behind it: only what joins the batch before is sure
+			right, ok = expected, bits.OnesCount64(uint64(cur.BaseOffset^expected)) == 1 && !l.p.compacted()
+		}
+		if cur.Magic != 2 || !ok {
+			expected = cur.LastOffset + 1
 			return
 		}
-		expected = cur.LastOffset + 1
+		l.patches = append(l.patches, patch{cur.pos, binary.BigEndian.AppendUint64(nil, uint64(right)),
+			"the one flipped bit of the base offset"})
+		l.kept = append(l.kept, [2]int64{cur.pos, cur.pos + record.HeaderSize})
+		expected = right + length
 	}
 	sc := record.NewScanner(l.file, 0, l.size)
 	for sc.Next() {
-		prev, cur = cur, placed{sc.Header(), sc.Pos()}
-		if prev.SizeBytes > 0 {
-			now := cur
-			cur = prev
-			judge(now.BaseOffset)
-			cur = now
+		if cur.SizeBytes > 0 {
+			judge(sc.Header().BaseOffset)
 		}
+		cur = placed{sc.Header(), sc.Pos()}
 	}
 	if cur.SizeBytes > 0 && sc.Err() == nil {
 		judge(nextBase)
 	}
+}
+
+// flippedOffset finds the one offset in [least, most] that differs in one bit from an offset that lies outside.
+func flippedOffset(offset, least, most int64) (right int64, ok bool) {
+	if offset >= least && offset <= most {
+		return offset, false
+	}
+	n := 0
+	for bit := range 63 {
+		if o := offset ^ 1<<bit; o >= least && o <= most {
+			right, n = o, n+1
+		}
+	}
+	if o := offset ^ math.MinInt64; o >= least && o <= most {
+		right, n = o, n+1
+	}
+	return right, n == 1
 }
 
 // rebuild recovers the log as it will be, in memory, with the code that a broker recovers with; nil when that does not
@@ -245,7 +262,7 @@ func (l *logRepair) producers(i int) (*replay, bool, error) {
 func (l *logRepair) built(fsys vfs.FS, txns bool) (map[string][]byte, error) {
 	out := make(map[string][]byte)
 	for _, suffix := range []string{segment.IndexSuffix, segment.TimeSuffix, segment.TxnSuffix} {
-		if suffix == segment.TxnSuffix && (!txns || l.r.compacted) {
+		if suffix == segment.TxnSuffix && (!txns || l.r.compacted && !l.wrong(suffix)) {
 			continue
 		}
 		data, err := vfs.ReadFile(fsys, l.p.path(segment.Name(l.r.base, suffix)))
@@ -437,13 +454,18 @@ func holds(fsys vfs.FS, name string, want *io.SectionReader) (bool, error) {
 	return true, nil
 }
 
-// planIndexes writes the index files that are wrong, all of them when the log changes.
+// planIndexes writes the index files that are wrong, all of them when the log changes. Offset and time index keep
+// company: when one of them is wrong the other loses the room for entries to come, as both do when they are closed.
 func (l *logRepair) planIndexes(built map[string][]byte, changed bool) {
+	pair := l.wrong(segment.IndexSuffix) || l.wrong(segment.TimeSuffix)
 	for _, suffix := range []string{segment.IndexSuffix, segment.TimeSuffix, segment.TxnSuffix} {
 		name := l.p.path(segment.Name(l.r.base, suffix))
 		data, ok := built[suffix]
-		wrong := slices.ContainsFunc(l.p.found, func(f Finding) bool { return f.File == name }) ||
-			l.p.has(l.r.base, SegmentEmpty)
+		wrong := l.wrong(suffix)
+		if pair && suffix != segment.TxnSuffix {
+			size, err := fileSize(l.p.fs, name)
+			wrong = wrong || err == nil && size > int64(len(data))
+		}
 		if !ok || !wrong && !changed {
 			continue
 		}
@@ -455,4 +477,11 @@ func (l *logRepair) planIndexes(built map[string][]byte, changed bool) {
 		l.p.answer(func(f Finding) bool { return f.File == name })
 	}
 	l.p.answer(func(f Finding) bool { return f.base == l.r.base && f.Kind == SegmentEmpty })
+}
+
+// wrong reports whether something was found about one of the segment's index files.
+func (l *logRepair) wrong(suffix string) bool {
+	name := l.p.path(segment.Name(l.r.base, suffix))
+	return l.p.has(l.r.base, SegmentEmpty) ||
+		slices.ContainsFunc(l.p.found, func(f Finding) bool { return f.File == name })
 }

@@ -129,20 +129,28 @@ func (p *partitionPlan) planEpochs() {
 
 func writeEpochs(fsys vfs.FS, t Target) error {
 	name := filepath.Join(t.Dir, checkpoint.LeaderEpochFile)
+	f, err := readFolder(fsys, t.Dir)
+	if err != nil {
+		return err
+	}
 	var entries []checkpoint.EpochEntry
-	end := int64(0)
-	err := eachHeader(fsys, t, 0, func(h record.Header, _ func() ([]byte, error)) error {
-		end = h.NextOffset()
+	end := int64(-1)
+	err = eachHeader(fsys, t, 0, func(h record.Header, _ func() ([]byte, error)) error {
 		if n := len(entries); h.LeaderEpoch >= 0 && (n == 0 || entries[n-1].Epoch < h.LeaderEpoch) {
-			entries = append(entries, checkpoint.EpochEntry{Epoch: h.LeaderEpoch, StartOffset: h.BaseOffset})
+			start := h.BaseOffset
+			if end < 0 { // the first of the log: nobody knows another epoch of what compaction took out before it
+				start = min(start, f.logs[0])
+			}
+			entries = append(entries, checkpoint.EpochEntry{Epoch: h.LeaderEpoch, StartOffset: start})
 		}
+		end = h.NextOffset()
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	if old, err := checkpoint.OpenLeaderEpochs(fsys, name); err == nil { // an epoch in which nothing was appended yet
-		if last, ok := old.Latest(); ok && last.StartOffset == end &&
+		if last, ok := old.Latest(); ok && last.StartOffset == max(end, 0) &&
 			(len(entries) == 0 || last.Epoch > entries[len(entries)-1].Epoch) {
 			entries = append(entries, last)
 		}

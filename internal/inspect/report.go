@@ -72,9 +72,6 @@ func Report(ctx context.Context, fsys vfs.FS, targets []Target, o ReportOptions,
 		if p.Stats, err = Compute(fsys, t, o.Settings, o.Now, nil); err != nil {
 			return err
 		}
-		if p.Residency, err = CacheResidency(fsys, t); err != nil {
-			return err
-		}
 		r.LogBytes += p.Stats.LogBytes
 		r.IndexBytes += p.Stats.IndexBytes
 		r.Partitions = append(r.Partitions, p)
@@ -84,6 +81,13 @@ func Report(ctx context.Context, fsys vfs.FS, targets []Target, o ReportOptions,
 		return cmp.Or(cmp.Compare(b.Findings, a.Findings), cmp.Compare(b.Stats.LogBytes, a.Stats.LogBytes))
 	})
 	r.Drawn = r.Drawn[:min(len(r.Drawn), o.MaxPartitions)]
+	for _, p := range r.Drawn {
+		var files fileSample
+		if p.Residency, err = CacheResidency(fsys, p.Target, files.add); err != nil {
+			return err
+		}
+		p.Residency.Files = files.kept
+	}
 	return r.write(w)
 }
 

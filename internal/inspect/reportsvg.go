@@ -210,6 +210,32 @@ type heatCell struct{ class, title string }
 // maxCells bounds the parts of a heat strip.
 const maxCells = 256
 
+// fileSample keeps some of the files of each kind, evenly spread: all of them up to maxCells, and half of that at least.
+type fileSample struct {
+	kept         []FileResidency
+	first        int // in kept, of the kind at hand
+	seen, stride int
+}
+
+func (s *fileSample) add(f FileResidency) error {
+	if n := len(s.kept); n == 0 || s.kept[n-1].Kind != f.Kind {
+		s.first, s.seen, s.stride = n, 0, 1
+	}
+	if s.seen++; (s.seen-1)%s.stride != 0 {
+		return nil
+	}
+	s.kept = append(s.kept, f)
+	if len(s.kept)-s.first <= maxCells {
+		return nil
+	}
+	thin := s.kept[:s.first]
+	for i := s.first; i < len(s.kept); i += 2 {
+		thin = append(thin, s.kept[i])
+	}
+	s.kept, s.stride = thin, 2*s.stride
+	return nil
+}
+
 func heatCells(files []FileResidency) (out []heatCell) {
 	for _, f := range files {
 		name := filepath.Base(f.File)

@@ -14,17 +14,17 @@ const (
 	magicAt    = 16
 )
 
-// resync finds the first whole batch with a right checksum in the bytes [from, end) of a log whose offsets lie in
-// [least, most]. Memory is bounded; what looks like a batch is read in full.
-func resync(r io.ReaderAt, from, end, least, most int64) (pos int64, ok bool) {
-	buf := make([]byte, resyncWindow+record.HeaderSize)
-	for at := from; at+magicAt < end; at += resyncWindow {
+// resync finds the first whole batch with a right checksum that begins in the bytes [from, until) of a log of end bytes,
+// and whose offsets lie in [least, most]. Memory is bounded; what looks like a batch is read in full.
+func resync(r io.ReaderAt, from, until, end, least, most int64) (pos int64, ok bool) {
+	buf := make([]byte, min(resyncWindow, max(until-from, 0))+record.HeaderSize)
+	for at := from; at < until && at+magicAt < end; at += resyncWindow {
 		part := buf[:min(int64(len(buf)), end-at)]
 		if n, err := r.ReadAt(part, at); n < len(part) {
 			_ = err // the rest cannot be read: what is there is searched
 			part = part[:n]
 		}
-		for i := 0; i+magicAt < len(part) && i < resyncWindow; i++ {
+		for i := 0; i+magicAt < len(part) && int64(i) < min(resyncWindow, until-at); i++ {
 			if part[i+magicAt] > 2 {
 				continue
 			}

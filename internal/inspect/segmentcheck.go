@@ -119,6 +119,8 @@ type segmentCheck struct {
 	firstLast, firstMax int64 // last offset and largest timestamp of the first good batch
 
 	unknown bool // the batch before had a wrong checksum: its end is not known
+	// inside is where, in a batch with a wrong checksum, a good one begins: the length in its header is wrong; 0: nowhere.
+	inside int64
 }
 
 // checkSegment checks the log and the indexes of one segment. Errors are the disk's.
@@ -174,10 +176,15 @@ func (c *segmentCheck) walk() error {
 	c.it = &w.it
 	for from := int64(0); from < c.size; {
 		sc.Reset(c.file, from, c.size)
-		for sc.Next() {
+		c.inside = 0
+		for c.inside == 0 && sc.Next() {
 			if err := c.batch(sc); err != nil {
 				return err
 			}
+		}
+		if c.inside > 0 {
+			from = c.inside
+			continue
 		}
 		err := sc.Err()
 		if err == nil {
@@ -191,7 +198,7 @@ func (c *segmentCheck) walk() error {
 			return nil // an append is under way
 		}
 		at := sc.Pos()
-		next, ok := resync(c.file, at+1, c.size, c.report.next, c.most())
+		next, ok := resync(c.file, at+1, c.size, c.size, c.report.next, c.most())
 		if !ok {
 			return c.badTail(at, damage)
 		}
@@ -304,16 +311,29 @@ func (c *segmentCheck) readError(err error) error {
 	return err
 }
 
+// goodInside finds the good batch that begins inside of a bad one, when none begins where the bad one ends.
+func (c *segmentCheck) goodInside(pos, end int64) (at int64, ok bool) {
+	if end == c.size || wholeBatch(c.file, end, c.size, c.most()) {
+		return 0, false // what looks like a batch inside may be the value of a record
+	}
+	return resync(c.file, pos+1, end, c.size, c.report.next, c.most())
+}
+
 func (c *segmentCheck) badChecksum(h record.Header, pos int64) {
+	end, what := pos+int64(h.SizeBytes), "its bytes changed after they were written"
+	if at, ok := c.goodInside(pos, end); ok {
+		end, c.inside = at, at
+		what = fmt.Sprintf("bytes are missing or its length is wrong, since a good batch begins at %d", at)
+	}
 	c.report.damaged, c.unknown = true, true
 	f := c.add(Error, BadChecksum, pos, h.BaseOffset,
-		fmt.Sprintf("the checksum of the batch of %d bytes is wrong: its bytes changed after they were written", h.SizeBytes),
+		fmt.Sprintf("the checksum of the batch of %d bytes is wrong: %s", h.SizeBytes, what),
 		fmt.Sprintf("consumers stop at offset %d with a checksum error; a recovery by Kafka cuts here and deletes what is "+
 			"behind", c.report.next),
 		"restore a single flipped bit if that is all; else keep the batch in a cut-* file and close the gap")
-	f.Bytes = int64(h.SizeBytes)
-	c.report.bad(pos, pos+int64(h.SizeBytes), false)
-	c.offsets.skip(pos, pos+int64(h.SizeBytes))
+	f.Bytes = end - pos
+	c.report.bad(pos, end, false)
+	c.offsets.skip(pos, end)
 }
 
 // checkOffsets checks where the batch stands, and its records. For a compressed message of an old magic the header

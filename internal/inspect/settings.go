@@ -190,14 +190,18 @@ func checkpointOffset(fsys vfs.FS, t Target, file string) int64 {
 
 // Open opens the log of a target for look-ups; see [commitlog.OpenTolerant].
 func Open(fsys vfs.FS, t Target, cfg commitlog.Config) (*commitlog.Log, error) {
-	log, err := commitlog.OpenTolerant(commitlog.Options{
-		FS: segmentsOnly(fsys, t), Dir: t.Dir, Topic: t.Topic, Partition: t.Partition, Config: cfg,
-		StartOffset: checkpointOffset(fsys, t, logStartFile),
-	})
+	log, err := commitlog.OpenTolerant(options(fsys, t, cfg))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Dir, err)
 	}
 	return log, nil
+}
+
+func options(fsys vfs.FS, t Target, cfg commitlog.Config) commitlog.Options {
+	return commitlog.Options{
+		FS: segmentsOnly(fsys, t), Dir: t.Dir, Topic: t.Topic, Partition: t.Partition, Config: cfg,
+		StartOffset: checkpointOffset(fsys, t, logStartFile),
+	}
 }
 
 // segmentsOnly hides the segments that a target does not mean.

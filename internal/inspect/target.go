@@ -244,31 +244,30 @@ type folder struct {
 }
 
 func readFolder(fsys vfs.FS, dir string) (*folder, error) {
-	entries, err := fsys.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	f := &folder{files: make(map[int64]fileKinds, len(entries)/4)}
-	for _, e := range entries {
+	f := &folder{files: make(map[int64]fileKinds)}
+	err := vfs.EachEntry(fsys, dir, func(e fs.DirEntry) error {
 		base, kind, ok := splitName(e.Name())
 		switch {
 		case e.IsDir():
 			f.others = append(f.others, e.Name()+string(filepath.Separator))
-			continue
 		case ok && kind == producerstate.SnapshotSuffix:
 			f.snapshots = append(f.snapshots, base)
-			continue
 		case !ok || !plainKind(kind):
 			f.others = append(f.others, e.Name())
-			continue
+		default:
+			f.files[base] |= kindOf(kind)
+			if kind == segment.LogSuffix {
+				f.logs = append(f.logs, base)
+			}
 		}
-		f.files[base] |= kindOf(kind)
-		if kind == segment.LogSuffix {
-			f.logs = append(f.logs, base)
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.Sort(f.logs)
 	slices.Sort(f.snapshots)
+	slices.Sort(f.others)
 	return f, nil
 }
 

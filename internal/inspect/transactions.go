@@ -38,9 +38,12 @@ type TransactionSummary struct {
 	LastStableOffset int64  `json:"lastStableOffset"` // readers of committed records get no further
 }
 
-// Transactions calls a function for each transaction, in the order of their ends, the open ones last. Memory grows with
-// the producers, not with the transactions. Errors are the disk's; damaged parts are left out.
-func Transactions(fsys vfs.FS, t Target, each func(Transaction) error) (*TransactionSummary, error) {
+// Transactions calls a function for each transaction, in the order of their ends, the open ones last. In memory are the
+// open transactions and an entry for each producer id in the log, none for transactions that have ended. progress, which
+// may be nil, is called with numbers of bytes passed. Errors are the disk's and the function's; damaged parts are left
+// out.
+func Transactions(fsys vfs.FS, t Target, progress func(bytes int64),
+	each func(Transaction) error) (*TransactionSummary, error) {
 	f, err := readFolder(fsys, t.Dir)
 	if err != nil {
 		return nil, err
@@ -54,7 +57,7 @@ func Transactions(fsys vfs.FS, t Target, each func(Transaction) error) (*Transac
 	if err != nil {
 		return nil, err
 	}
-	w := &txnWalk{target: t, state: state, open: make(map[int64]*Transaction), summary: s, each: each}
+	w := &txnWalk{target: t, state: state, open: make(map[int64]*Transaction), summary: s, each: each, passed: progress}
 	w.known()
 	if err := eachHeader(fsys, t, 0, w.batch); err != nil {
 		return nil, err
@@ -68,6 +71,7 @@ type txnWalk struct {
 	open    map[int64]*Transaction // by producer
 	summary *TransactionSummary
 	each    func(Transaction) error
+	passed  func(bytes int64) // may be nil
 }
 
 // known begins with the transactions that were open before the first segment.
@@ -88,6 +92,9 @@ func (w *txnWalk) begin(id int64, epoch int16, first, at int64) *Transaction {
 
 func (w *txnWalk) batch(h record.Header, entry func() ([]byte, error)) error {
 	w.summary.EndOffset = h.NextOffset()
+	if w.passed != nil {
+		w.passed(int64(h.SizeBytes))
+	}
 	if h.Magic < 2 || !h.HasProducerID() {
 		return nil
 	}

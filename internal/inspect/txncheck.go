@@ -22,6 +22,7 @@ type txnCheck struct {
 	pending []Finding
 	broken  error // the replay stopped here
 	present bool
+	markers markerCheck
 }
 
 func (x *txnCheck) name(c *segmentCheck) string { return c.path(segment.TxnSuffix) }
@@ -71,7 +72,11 @@ func isTorn(err error) bool {
 
 // batch takes a good batch in.
 func (x *txnCheck) batch(c *segmentCheck, h record.Header, pos int64, entry []byte) {
-	if x.broken != nil || h.IsControl() && entry == nil {
+	if h.IsControl() && entry == nil {
+		return
+	}
+	x.markers.batch(x, c, h, entry)
+	if x.broken != nil {
 		return
 	}
 	done, aborted, err := x.state.batch(h, entry)
@@ -97,7 +102,7 @@ func (x *txnCheck) batch(c *segmentCheck, h record.Header, pos int64, entry []by
 	if got := x.file[x.at]; got != aborted && x.known {
 		x.later(c, TxnEntryWrong, got.LastOffset,
 			fmt.Sprintf("entry %d is %s; the log says %s", x.at, txnText(got), txnText(aborted)),
-			"readers of committed records filter other records than those of the aborted transaction")
+			filtersOthers)
 	}
 	x.at++
 }
@@ -112,7 +117,7 @@ func (x *txnCheck) missing(c *segmentCheck, t index.AbortedTxn) {
 	if !x.present {
 		what = "there is no transaction index; the aborted transaction " + txnText(t) + " must be in it"
 	}
-	x.later(c, TxnMissing, t.FirstOffset, what, "readers of committed records show the records of the aborted transaction")
+	x.later(c, TxnMissing, t.FirstOffset, what, showsAborted)
 }
 
 // extra judges an entry for which the replay met no abort marker. With an unknown start the transaction may have
@@ -121,25 +126,38 @@ func (x *txnCheck) extra(c *segmentCheck, t index.AbortedTxn) {
 	if !x.known && t.FirstOffset < c.base {
 		return
 	}
-	x.later(c, TxnEntryWrong, t.LastOffset, "entry "+txnText(t)+": the log has no such abort marker",
-		"readers of committed records leave out records that were committed")
+	x.later(c, TxnEntryWrong, t.LastOffset, "entry "+txnText(t)+": the log has no such abort marker", hidesRecords)
 }
 
 // later keeps a finding until it is known whether the segment was compacted.
 func (x *txnCheck) later(c *segmentCheck, k Kind, offset int64, what, breaks string) {
 	if len(x.pending) < 100 {
-		x.pending = append(x.pending, Finding{
-			Severity: Error, Kind: k, File: x.name(c), Pos: int64(x.at) * index.TxnEntrySize, Offset: offset,
-			What: what, Breaks: breaks, Repair: rebuildText, base: c.base,
-		})
+		x.pending = append(x.pending, x.finding(c, x.at, k, offset, what, breaks))
 	}
 }
+
+func (x *txnCheck) finding(c *segmentCheck, entry int, k Kind, offset int64, what, breaks string) Finding {
+	return Finding{
+		Severity: Error, Kind: k, File: x.name(c), Pos: int64(entry) * index.TxnEntrySize, Offset: offset,
+		What: what, Breaks: breaks, Repair: rebuildText, base: c.base,
+	}
+}
+
+const (
+	showsAborted  = "readers of committed records show the records of the aborted transaction"
+	hidesRecords  = "readers of committed records leave out records that were committed"
+	filtersOthers = "readers of committed records filter other records than those of the aborted transaction"
+)
 
 func (c *segmentCheck) compactedSoFar() bool { return c.report.compacted || c.report.gaps > 0 }
 
 // finish tells of what is certain, and compares the snapshot behind the segment.
 func (x *txnCheck) finish(c *segmentCheck) error {
-	if x.broken != nil || c.compactedSoFar() || c.report.damaged {
+	if c.report.damaged {
+		return nil
+	}
+	if x.broken != nil || c.compactedSoFar() {
+		x.markers.finish(x, c)
 		return nil
 	}
 	for ; x.at < len(x.file); x.at++ {
