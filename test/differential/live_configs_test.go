@@ -32,6 +32,7 @@ func (w *world) testLiveConfigs(t *testing.T) {
 		{key: "min.insync.replicas", value: "2", try: w.tryAcksAll},
 		{key: "cordoned.log.dirs", value: "*", perBroker: true, try: w.tryCordoned},
 		{key: "max.connections.per.ip", value: "3", try: w.tryConnections},
+		{key: "max.connection.creation.rate", value: "1", try: w.tryCreationRate},
 	} {
 		t.Run(l.key, func(t *testing.T) { w.tryLive(t, l) })
 	}
@@ -143,30 +144,44 @@ func (w *world) tryCordoned(t *testing.T, topic string, set bool) {
 
 // tryConnections opens more connections than may be: one more than three is closed at once.
 func (w *world) tryConnections(t *testing.T, _ string, set bool) {
-	const ask = 6 // more than three with the one that the tests use
+	w.openMany(t, 6, set, func(answered bool, _ time.Duration) bool { return !answered })
+}
+
+// tryCreationRate opens more connections at once than may be: those above ten are answered one a second.
+func (w *world) tryCreationRate(t *testing.T, _ string, set bool) {
+	w.openMany(t, 12, set, func(answered bool, took time.Duration) bool {
+		return answered && took > 400*time.Millisecond
+	})
+}
+
+// openMany opens connections, one after the other, until one of them is limited, or none is.
+func (w *world) openMany(t *testing.T, n int, want bool, limited func(answered bool, took time.Duration) bool) {
 	for _, s := range w.sides {
 		s.waitFor(t, "connections limited or not", func() bool {
-			open := 0
+			got := false
 			var all []net.Conn
-			for range ask {
-				c, err := net.DialTimeout("tcp", s.Addr, 10*time.Second)
-				if err != nil {
-					t.Fatal(err)
-				}
+			for len(all) < n && !got {
+				began := time.Now()
+				c := s.bare(t)
 				all = append(all, c)
-				if answers(c) {
-					open++
-				}
+				got = limited(answers(c), time.Since(began))
 			}
 			for _, c := range all {
 				c.Close()
 			}
-			if set {
-				return open < ask
-			}
-			return open == ask
+			return got == want
 		})
 	}
+}
+
+// bare makes a connection besides the one that the tests use.
+func (s *side) bare(t *testing.T) net.Conn {
+	t.Helper()
+	c, err := net.DialTimeout("tcp", s.Addr, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // answers reports whether a connection answers ApiVersions.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -158,5 +159,18 @@ func (w *world) testClientQuotas(t *testing.T) {
 				w.same(t, name, describeQuotas(v, strict, parts...), quotaOrder...)
 			}
 		}
+	}
+}
+
+// testAddressRate makes more connections than the quota of their address lets in, ten at once and then one a second;
+// others are closed.
+func (w *world) testAddressRate(t *testing.T) {
+	closed := func(answered bool, _ time.Duration) bool { return !answered }
+	for _, name := range []string{"<default>", "127.0.0.1"} {
+		const creation = "connection_creation_rate"
+		w.same(t, "set", alterQuotas(1, false, []quotaChange{quota(quotaOf("ip", name), setQuota(creation, 1))}))
+		w.openMany(t, 12, true, closed)
+		w.same(t, "remove", alterQuotas(1, false, []quotaChange{quota(quotaOf("ip", name), removeQuota(creation))}))
+		w.openMany(t, 12, false, closed)
 	}
 }

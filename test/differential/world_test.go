@@ -48,6 +48,7 @@ func TestDifferential(t *testing.T) {
 	w.run(t, "reassignments", w.testReassignments)
 	w.run(t, "log directories", w.testLogDirs)
 	w.run(t, "client quotas", w.testClientQuotas)
+	w.run(t, "quotas of addresses", w.testAddressRate)
 	w.run(t, "SCRAM credentials", w.testScramCredentials)
 	w.run(t, "loggers", w.testLoggers)
 	w.run(t, "DescribeQuorum", w.testDescribeQuorum)
