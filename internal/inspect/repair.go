@@ -82,30 +82,42 @@ func Repair(ctx context.Context, fsys vfs.FS, targets []Target, o RepairOptions)
 			_ = l.Close() // the file stays; nothing was written to it
 		}
 	}()
-	plans, err := r.plan(ctx, targets)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.checkSpace(plans); err != nil {
-		return nil, err
-	}
-	for _, p := range plans {
-		for _, s := range p.steps {
-			if err := r.run(p, s); err != nil {
+	for pass := 0; ; pass++ {
+		plans, err := r.plan(ctx, targets, pass == 0)
+		if err != nil {
+			return nil, err
+		}
+		steps := 0
+		for _, p := range plans {
+			steps += len(p.steps)
+		}
+		if pass > 0 && (steps == 0 || pass == maxPasses) {
+			r.tellLeft()
+			return &r.summary, nil
+		}
+		if err := r.checkSpace(plans); err != nil {
+			return nil, err
+		}
+		for _, p := range plans {
+			if err := r.runAll(p); err != nil {
 				return nil, fmt.Errorf("repair %s: %w", p.target.Dir, err)
 			}
 		}
+		if !o.Apply {
+			return &r.summary, nil
+		}
 	}
-	if o.Apply {
-		return &r.summary, r.verifyAgain(ctx, targets)
-	}
-	return &r.summary, nil
 }
+
+// maxPasses is how often it is looked for more to repair: what is mended may bring to light what it hid, as behind bytes
+// that are no batch a wrong offset.
+const maxPasses = 4
 
 type repairer struct {
 	fs      vfs.FS
 	o       RepairOptions
 	summary RepairSummary
+	found   []Finding // by the last look
 }
 
 // step is one change: what is told of it, and what makes it.
@@ -145,14 +157,18 @@ func (r *repairer) lock(targets []Target) (locks []io.Closer, err error) {
 }
 
 // plan finds what is wrong and what to do about it, without changing anything.
-func (r *repairer) plan(ctx context.Context, targets []Target) ([]*partitionPlan, error) {
+func (r *repairer) plan(ctx context.Context, targets []Target, first bool) ([]*partitionPlan, error) {
+	r.found = r.found[:0]
 	byDir, reports := make(map[string][]Finding), make(map[string][]segmentReport)
 	_, err := Verify(ctx, r.fs, targets, VerifyOptions{
 		Progress: r.o.Progress,
 		Settings: r.o.Settings, Jobs: r.o.Jobs, locked: r.o.Apply,
 		keep: func(t Target, all []segmentReport) { reports[t.Dir] = all },
 		Report: func(f Finding) {
-			r.summary.Found++
+			if first {
+				r.summary.Found++
+			}
+			r.found = append(r.found, f)
 			byDir[filepath.Dir(f.File)] = append(byDir[filepath.Dir(f.File)], f)
 		},
 	})
@@ -204,6 +220,15 @@ func (r *repairer) checkSpace(plans []*partitionPlan) error {
 	return nil
 }
 
+func (r *repairer) runAll(p *partitionPlan) error {
+	for _, s := range p.steps {
+		if err := r.run(p, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (r *repairer) run(p *partitionPlan, s step) error {
 	s.action.Type, s.action.Topic, s.action.Partition = "action", p.target.Topic, p.target.Partition
 	s.action.Applied = r.o.Apply
@@ -217,19 +242,14 @@ func (r *repairer) run(p *partitionPlan, s step) error {
 	return s.do(r.fs)
 }
 
-// verifyAgain tells what is left after the repair. Notes are not counted.
-func (r *repairer) verifyAgain(ctx context.Context, targets []Target) error {
-	_, err := Verify(ctx, r.fs, targets, VerifyOptions{
-		Progress: r.o.Progress,
-		Settings: r.o.Settings, Jobs: r.o.Jobs, locked: r.o.Apply,
-		Report: func(f Finding) {
-			if f.Severity != Note {
-				r.summary.Left++
-			}
-			if r.o.Left != nil {
-				r.o.Left(f)
-			}
-		},
-	})
-	return err
+// tellLeft tells what is left after the repair. Notes are not counted.
+func (r *repairer) tellLeft() {
+	for _, f := range r.found {
+		if f.Severity != Note {
+			r.summary.Left++
+		}
+		if r.o.Left != nil {
+			r.o.Left(f)
+		}
+	}
 }

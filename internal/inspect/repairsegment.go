@@ -89,8 +89,8 @@ func (l *logRepair) decideRanges() error {
 			if n, err := l.file.ReadAt(entry, b.from); n < len(entry) {
 				return errors.Join(err, io.ErrUnexpectedEOF)
 			}
-			if c, ok := restoreBatch(entry, b.from); ok {
-				l.patches = append(l.patches, c)
+			if patches, ok := b.restore(entry); ok {
+				l.patches = append(l.patches, patches...)
 				l.kept = append(l.kept, [2]int64{b.from, b.to})
 				continue
 			}
@@ -101,6 +101,30 @@ func (l *logRepair) decideRanges() error {
 		}
 	}
 	return nil
+}
+
+// restore undoes the damage of a batch, when what comes out has offsets that can be there. The base offset is not covered
+// by the checksum: where it is wrong, it must join the batch before to the one behind.
+func (b *badRange) restore(entry []byte) ([]patch, bool) {
+	c, ok := restoreBatch(entry, b.from)
+	if !ok {
+		return nil, false
+	}
+	copy(entry[c.pos-b.from:], c.data)
+	h, err := record.ParseHeader(entry)
+	if err != nil {
+		return nil, false
+	}
+	delta := h.LastOffset - h.BaseOffset
+	switch {
+	case h.BaseOffset >= b.least && h.LastOffset <= b.most:
+		return []patch{c}, true
+	case b.alone && b.least+delta == b.most:
+		offset := patch{b.from, binary.BigEndian.AppendUint64(nil, uint64(b.least)), "the base offset that joins it to its " +
+			"neighbours"}
+		return []patch{offset, c}, true
+	}
+	return nil, false
 }
 
 // decideEpochs restores leader epochs that differ by one bit from the checkpoint, where all others agree with it.
@@ -123,7 +147,8 @@ func (l *logRepair) decideEpochs() {
 	}
 }
 
-// decideOffsets restores base offsets that fit between those of the batches before and behind with just one flipped bit.
+// decideOffsets restores base offsets that do not fit between those of the batches before and behind, where only one
+// offset does, or only one with a single flipped bit.
 func (l *logRepair) decideOffsets(nextBase int64) {
 	type placed struct {
 		record.Header
@@ -137,12 +162,12 @@ func (l *logRepair) decideOffsets(nextBase int64) {
 		if next < 0 { // nothing is behind it: only what joins the batch before is sure
 			right, ok = expected, bits.OnesCount64(uint64(cur.BaseOffset^expected)) == 1 && !l.p.compacted()
 		}
-		if cur.Magic != 2 || !ok {
+		if cur.Magic < 2 && cur.Codec() != record.None || !ok {
 			expected = cur.LastOffset + 1
 			return
 		}
 		l.patches = append(l.patches, patch{cur.pos, binary.BigEndian.AppendUint64(nil, uint64(right)),
-			"the one flipped bit of the base offset"})
+			"the base offset"})
 		l.kept = append(l.kept, [2]int64{cur.pos, cur.pos + record.HeaderSize})
 		expected = right + length
 	}
@@ -158,10 +183,14 @@ func (l *logRepair) decideOffsets(nextBase int64) {
 	}
 }
 
-// flippedOffset finds the one offset in [least, most] that differs in one bit from an offset that lies outside.
+// flippedOffset finds the one offset in [least, most] that an offset outside may have been: the only one there is, or
+// the only one that differs in one bit.
 func flippedOffset(offset, least, most int64) (right int64, ok bool) {
-	if offset >= least && offset <= most {
+	switch {
+	case offset >= least && offset <= most:
 		return offset, false
+	case least == most:
+		return least, true
 	}
 	n := 0
 	for bit := range 63 {

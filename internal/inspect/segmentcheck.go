@@ -81,6 +81,9 @@ type segmentReport struct {
 type badRange struct {
 	from, to int64
 	zeros    bool
+	// least and most are what the offsets of a batch there lie between. alone: good batches stand on both sides.
+	least, most int64
+	alone       bool
 }
 
 // oddEpoch is a batch whose leader epoch is not what the checkpoint says.
@@ -92,9 +95,20 @@ type oddEpoch struct {
 // maxRanges bounds what is remembered of one segment; a log with more damage is not repaired.
 const maxRanges = 4096
 
-func (r *segmentReport) bad(from, to int64, zeros bool) {
-	if len(r.ranges) <= maxRanges {
-		r.ranges = append(r.ranges, badRange{from, to, zeros})
+func (c *segmentCheck) bad(from, to int64, zeros bool) {
+	if r := &c.report; len(r.ranges) <= maxRanges {
+		r.ranges = append(r.ranges, badRange{from: from, to: to, zeros: zeros, least: r.next, most: c.most(),
+			alone: !c.unknown})
+	}
+}
+
+// behindBad notes what the good batch behind bad parts tells of them.
+func (c *segmentCheck) behindBad(h record.Header, pos int64) {
+	r := &c.report
+	for i := len(r.ranges) - 1; i >= 0 && r.ranges[i].least == r.next; i-- {
+		b := &r.ranges[i]
+		b.most = h.BaseOffset - 1
+		b.alone = b.alone && b.to == pos
 	}
 }
 
@@ -242,7 +256,7 @@ func (c *segmentCheck) badTail(at int64, damage *record.CorruptError) error {
 			breaks = "no record is missing; a recovery by Kafka cuts here and deletes all later segments"
 		}
 	}
-	c.report.bad(at, c.size, zeros)
+	c.bad(at, c.size, zeros)
 	repair := fmt.Sprintf("keep the %d bytes in a cut-* file and end the segment at %d", n, at)
 	if zeros {
 		repair = fmt.Sprintf("end the segment at %d", at)
@@ -253,6 +267,7 @@ func (c *segmentCheck) badTail(at int64, damage *record.CorruptError) error {
 
 // badMiddle tells of bytes between two batches that are no batch.
 func (c *segmentCheck) badMiddle(at, next int64, damage *record.CorruptError) {
+	c.bad(at, next, false)
 	c.report.damaged, c.unknown = true, true
 	f := c.add(Error, BadBatch, at, c.report.next,
 		fmt.Sprintf("%d bytes are no batch (%s); the next good batch is at %d", next-at, damage.Reason, next),
@@ -260,7 +275,6 @@ func (c *segmentCheck) badMiddle(at, next int64, damage *record.CorruptError) {
 		"restore a single flipped bit if that is all; else keep the bytes in a cut-* file and close the gap, "+
 			"so that what is behind can be read")
 	f.Bytes = next - at
-	c.report.bad(at, next, false)
 	c.offsets.skip(at, next)
 }
 
@@ -289,6 +303,9 @@ func (c *segmentCheck) batch(sc *record.Scanner) error {
 	if !good {
 		c.badChecksum(h, pos)
 		return nil
+	}
+	if c.unknown {
+		c.behindBad(h, pos)
 	}
 	if c.checkOffsets(&h, pos, entry) {
 		c.checkEpoch(h, pos)
@@ -325,6 +342,7 @@ func (c *segmentCheck) badChecksum(h record.Header, pos int64) {
 		end, c.inside = at, at
 		what = fmt.Sprintf("bytes are missing or its length is wrong, since a good batch begins at %d", at)
 	}
+	c.bad(pos, end, false)
 	c.report.damaged, c.unknown = true, true
 	f := c.add(Error, BadChecksum, pos, h.BaseOffset,
 		fmt.Sprintf("the checksum of the batch of %d bytes is wrong: %s", h.SizeBytes, what),
@@ -332,7 +350,6 @@ func (c *segmentCheck) badChecksum(h record.Header, pos int64) {
 			"behind", c.report.next),
 		"restore a single flipped bit if that is all; else keep the batch in a cut-* file and close the gap")
 	f.Bytes = end - pos
-	c.report.bad(pos, end, false)
 	c.offsets.skip(pos, end)
 }
 
