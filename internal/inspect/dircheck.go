@@ -35,7 +35,7 @@ func checkDir(fsys vfs.FS, dir string) (*dirState, []Finding, error) {
 		switch {
 		case errors.As(err, &malformed):
 			c.add(Error, CheckpointBad, file, -1, malformed.Error(), "Kafka takes the whole log directory offline at its start",
-				"none: remove the file, and Kafka recovers every log (recovery-point) or starts from the first segment (log-start)")
+				checkpointRepair)
 		case err != nil:
 			return nil, nil, err
 		}

@@ -55,6 +55,7 @@ const (
 	Strange        Kind = "strange-file"  // of nobody's
 	SegmentEmpty   Kind = "segment-empty" // a log without bytes that has indexes with entries
 	MetadataWrong  Kind = "partition-metadata"
+	NotAssigned    Kind = "not-assigned" // a folder that the cluster's metadata does not know
 	CheckpointBad  Kind = "checkpoint-malformed"
 	CheckpointLies Kind = "checkpoint-beyond-log"
 	FolderName     Kind = "folder-name"

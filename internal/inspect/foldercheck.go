@@ -35,7 +35,7 @@ func (c *folderCheck) add(s Severity, k Kind, name string, offset int64, what, b
 }
 
 // checkFolder looks at everything but the segments.
-func checkFolder(fsys vfs.FS, t Target, f *folder, inUse bool) (*folderCheck, error) {
+func checkFolder(fsys vfs.FS, t Target, f *folder, inUse bool, s *Settings) (*folderCheck, error) {
 	c := &folderCheck{fs: fsys, target: t, folder: f, finds: findings{target: t}, inUse: inUse}
 	if t.Segments != nil {
 		return c, c.readEpochs()
@@ -47,7 +47,7 @@ func checkFolder(fsys vfs.FS, t Target, f *folder, inUse bool) (*folderCheck, er
 	if err := c.readEpochs(); err != nil {
 		return nil, err
 	}
-	if err := c.checkTopicID(); err != nil {
+	if err := c.checkTopicID(s); err != nil {
 		return nil, err
 	}
 	return c, c.checkSnapshots()
@@ -141,19 +141,53 @@ func (c *folderCheck) readEpochs() error {
 	return nil
 }
 
-func (c *folderCheck) checkTopicID() error {
-	_, err := checkpoint.ReadPartitionMetadata(c.fs, filepath.Join(c.target.Dir, checkpoint.PartitionMetadataFile))
+// checkTopicID looks at the topic's id, and compares it with the metadata log, when there is one and nobody writes to it.
+func (c *folderCheck) checkTopicID(s *Settings) error {
+	id, err := checkpoint.ReadPartitionMetadata(c.fs, filepath.Join(c.target.Dir, checkpoint.PartitionMetadataFile))
 	var malformed *checkpoint.MalformedError
 	switch {
 	case errors.As(err, &malformed):
 		c.add(Error, MetadataWrong, checkpoint.PartitionMetadataFile, -1, malformed.Error(),
-			"Kafka takes the log directory offline when it opens the partition",
-			"write it anew where the metadata log knows the topic's id")
+			"Kafka takes the log directory offline when it opens the partition", metadataRepair)
 		return nil
 	case isAbsent(err):
+		return c.missingTopicID()
+	case err != nil || s == nil || c.target.LogDir == "" || c.target.Mark != "" || c.inUse ||
+		filepath.Base(c.target.Dir) == metadataFolder:
+		return err
+	}
+	known, ok := s.topicID(c.target)
+	switch {
+	case ok && known != id:
+		c.add(Error, NotAssigned, checkpoint.PartitionMetadataFile, -1,
+			fmt.Sprintf("the topic's id is %s; the metadata log has a topic of that name with the id %s",
+				checkpoint.FormatID(id), checkpoint.FormatID(known)),
+			"Kafka starts, but fails to take on what changed in the metadata: clients find no topics",
+			"none: it may be the folder of an older topic of that name; move it away")
+	case !ok && s.metadata(c.target.LogDir).whole:
+		c.add(Warning, NotAssigned, checkpoint.PartitionMetadataFile, -1, "the metadata log knows no topic of that name",
+			"the next start renames the folder to one that ends in -stray, and nobody can read it", "none")
+	}
+	return nil
+}
+
+const metadataRepair = "write it anew where the metadata log knows the topic's id"
+
+// missingTopicID tells of a folder without the topic's id, in a directory of a node that goes by ids.
+//
+// Kafka: LogManager of 4.3.1 takes such a folder for a stray, and begins a new one.
+func (c *folderCheck) missingTopicID() error {
+	if c.target.LogDir == "" || c.target.Mark != "" || c.inUse || filepath.Base(c.target.Dir) == metadataFolder {
 		return nil
 	}
-	return err
+	_, err := checkpoint.ReadMetaProperties(c.fs, filepath.Join(c.target.LogDir, checkpoint.MetaPropertiesFile))
+	if err != nil {
+		return nil //nolint:nilerr // no node's, or one of ZooKeeper's time; what is wrong with it is told elsewhere
+	}
+	c.add(Error, MetadataWrong, checkpoint.PartitionMetadataFile, -1, "there is no "+checkpoint.PartitionMetadataFile,
+		"Kafka's next start renames the folder to one that ends in -stray, and begins the partition anew, empty",
+		metadataRepair)
+	return nil
 }
 
 // checkSnapshots decodes the producer snapshots.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"tidemark/internal/checkpoint"
 	"tidemark/vfs"
 )
 
@@ -160,10 +161,12 @@ func (r *repairer) lock(targets []Target) (locks []io.Closer, err error) {
 func (r *repairer) plan(ctx context.Context, targets []Target, first bool) ([]*partitionPlan, error) {
 	r.found = r.found[:0]
 	byDir, reports := make(map[string][]Finding), make(map[string][]segmentReport)
+	ends := make(checkpoint.Offsets)
 	_, err := Verify(ctx, r.fs, targets, VerifyOptions{
 		Progress: r.o.Progress,
 		Settings: r.o.Settings, Jobs: r.o.Jobs, locked: r.o.Apply,
 		keep: func(t Target, all []segmentReport) { reports[t.Dir] = all },
+		ends: func(t Target, end int64) { ends[t.key()] = end },
 		Report: func(f Finding) {
 			if first {
 				r.summary.Found++
@@ -175,7 +178,10 @@ func (r *repairer) plan(ctx context.Context, targets []Target, first bool) ([]*p
 	if err != nil {
 		return nil, err
 	}
-	var plans []*partitionPlan
+	plans, err := r.planDirs(targets, byDir, ends)
+	if err != nil {
+		return nil, fmt.Errorf("plan the repair of checkpoints: %w", err)
+	}
 	for _, t := range targets {
 		found := byDir[filepath.Clean(t.Dir)]
 		if len(found) == 0 {
@@ -186,6 +192,8 @@ func (r *repairer) plan(ctx context.Context, targets []Target, first bool) ([]*p
 			return nil, fmt.Errorf("plan the repair of %s: %w", t.Dir, err)
 		}
 		plans = append(plans, p)
+	}
+	for _, p := range plans {
 		if !r.o.Apply {
 			r.summary.Left += p.unanswered()
 		}

@@ -159,8 +159,9 @@ func (l *logRepair) decideOffsets(nextBase int64) {
 	judge := func(next int64) {
 		length := cur.LastOffset - cur.BaseOffset + 1
 		right, ok := flippedOffset(cur.BaseOffset, expected, next-length)
-		if next < 0 { // nothing is behind it: only what joins the batch before is sure
-			right, ok = expected, bits.OnesCount64(uint64(cur.BaseOffset^expected)) == 1 && !l.p.compacted()
+		if next < 0 { // nothing is behind it: an offset that can be there may be right, and of the others only one is sure
+			ok = cur.BaseOffset < expected || cur.LastOffset > l.r.base+math.MaxInt32
+			right, ok = expected, ok && bits.OnesCount64(uint64(cur.BaseOffset^expected)) == 1 && !l.p.compacted()
 		}
 		if cur.Magic < 2 && cur.Codec() != record.None || !ok {
 			expected = cur.LastOffset + 1

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/producerstate"
@@ -149,11 +151,9 @@ func writeEpochs(fsys vfs.FS, t Target) error {
 	if err != nil {
 		return err
 	}
-	if old, err := checkpoint.OpenLeaderEpochs(fsys, name); err == nil { // an epoch in which nothing was appended yet
-		if last, ok := old.Latest(); ok && last.StartOffset == max(end, 0) &&
-			(len(entries) == 0 || last.Epoch > entries[len(entries)-1].Epoch) {
-			entries = append(entries, last)
-		}
+	if last, ok := emptyEpoch(fsys, name, max(end, 0)); ok &&
+		(len(entries) == 0 || last.Epoch > entries[len(entries)-1].Epoch) {
+		entries = append(entries, last)
 	}
 	epochs := checkpoint.NewLeaderEpochs(fsys, name, nil)
 	for _, e := range entries {
@@ -165,4 +165,29 @@ func writeEpochs(fsys vfs.FS, t Target) error {
 		epochs.Clear()
 	}
 	return epochs.Flush()
+}
+
+// emptyEpoch finds the epoch in a checkpoint in which nothing was appended yet: it begins at the end of the log. Of a
+// checkpoint that is damaged elsewhere its line is taken too.
+func emptyEpoch(fsys vfs.FS, name string, end int64) (e checkpoint.EpochEntry, ok bool) {
+	data, err := vfs.ReadFile(fsys, name)
+	if err != nil || len(data) > 1<<20 {
+		return e, false
+	}
+	for line := range strings.Lines(string(data)) {
+		var found checkpoint.EpochEntry
+		fields := strings.Fields(line)
+		if len(fields) != 2 || !strings.HasSuffix(line, "\n") {
+			continue
+		}
+		epoch, err1 := strconv.ParseInt(fields[0], 10, 32)
+		start, err2 := strconv.ParseInt(fields[1], 10, 64)
+		if err1 != nil || err2 != nil || epoch < 0 || start != end {
+			continue
+		}
+		if found.Epoch, found.StartOffset = int32(epoch), start; !ok || found.Epoch > e.Epoch {
+			e, ok = found, true
+		}
+	}
+	return e, ok
 }

@@ -6,13 +6,11 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"tidemark/internal/commitlog"
 	"tidemark/internal/config"
 	"tidemark/internal/metadata"
-	"tidemark/internal/segment"
-	"tidemark/record"
+	"tidemark/internal/quorum"
 	"tidemark/vfs"
 )
 
@@ -21,7 +19,7 @@ import (
 type Settings struct {
 	node      *config.Node
 	overrides map[string]string
-	stored    map[string]*configReader // by log directory
+	stored    map[string]*storedMetadata // by log directory
 	fsys      vfs.FS
 }
 
@@ -44,7 +42,7 @@ func NewSettings(fsys vfs.FS, properties, overrides map[string]string) (*Setting
 		return nil, err
 	}
 	return &Settings{
-		node: node, overrides: overrides, fsys: fsys, stored: make(map[string]*configReader),
+		node: node, overrides: overrides, fsys: fsys, stored: make(map[string]*storedMetadata),
 	}, nil
 }
 
@@ -52,7 +50,7 @@ func NewSettings(fsys vfs.FS, properties, overrides map[string]string) (*Setting
 func (s *Settings) Topic(t Target) (commitlog.Config, map[string]string) {
 	set := make(map[string]string)
 	if t.LogDir != "" {
-		maps.Copy(set, s.metadata(t.LogDir).configs[t.Topic])
+		maps.Copy(set, s.metadata(t.LogDir).image.Config(metadata.TopicConfigs(t.Topic)).Map())
 	}
 	maps.Copy(set, s.overrides)
 	cfg, err := s.node.Topic(set)
@@ -70,109 +68,26 @@ func (s *Settings) topicID(t Target) (id [16]byte, ok bool) {
 	if t.LogDir == "" {
 		return id, false
 	}
-	for id, name := range s.metadata(t.LogDir).topics {
-		if name == t.Topic {
-			return id, true
-		}
+	topic := s.metadata(t.LogDir).image.Topic(t.Topic)
+	if topic == nil {
+		return id, false
 	}
-	return id, false
+	return topic.ID, true
 }
 
-// metadata reads what is needed of a log directory's metadata log, once.
-func (s *Settings) metadata(dir string) *configReader {
+// storedMetadata is what the metadata log of a log directory says, as far as it can be read.
+type storedMetadata struct {
+	image *metadata.Image
+	whole bool // there is a metadata log, and all of it was read
+}
+
+// metadata reads the metadata log of a log directory, once.
+func (s *Settings) metadata(dir string) *storedMetadata {
 	if s.stored[dir] == nil {
-		s.stored[dir] = readMetadata(s.fsys, filepath.Join(dir, metadataFolder))
+		image, err := quorum.ReadImage(s.fsys, dir)
+		s.stored[dir] = &storedMetadata{image, err == nil}
 	}
 	return s.stored[dir]
-}
-
-// readMetadata reads the ids and configs of topics from a metadata log and its newest snapshot, as far as they can be
-// read.
-func readMetadata(fsys vfs.FS, dir string) *configReader {
-	c := &configReader{topics: make(map[metadata.UUID]string), configs: make(map[string]map[string]string)}
-	f, err := readFolder(fsys, dir)
-	if err != nil {
-		return c
-	}
-	from := int64(-1)
-	if name := newestCheckpoint(f.others); name != "" {
-		from, _, _ = splitName(name[:20] + ".x")
-		c.read(fsys, filepath.Join(dir, name), -1)
-	}
-	for _, base := range f.logs {
-		c.read(fsys, filepath.Join(dir, segment.Name(base, segment.LogSuffix)), from)
-	}
-	return c
-}
-
-// newestCheckpoint is the name of the newest complete snapshot of the metadata log, "" when there is none.
-func newestCheckpoint(names []string) string {
-	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool {
-		return len(n) < 32 || n[20] != '-' || !strings.HasSuffix(n, ".checkpoint")
-	})
-	if len(names) == 0 {
-		return ""
-	}
-	return slices.Max(names)
-}
-
-type configReader struct {
-	topics  map[metadata.UUID]string
-	configs map[string]map[string]string
-}
-
-// read replays the batches of a file whose base offset is at least from, up to what cannot be read.
-func (c *configReader) read(fsys vfs.FS, name string, from int64) {
-	size, err := fileSize(fsys, name)
-	if err != nil || size <= 0 {
-		return
-	}
-	f, err := fsys.Open(name)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	sc := record.NewScanner(f, 0, size)
-	for sc.Next() {
-		if h := sc.Header(); h.IsControl() || h.BaseOffset < from || h.Magic < 2 {
-			continue
-		}
-		entry, err := sc.Batch()
-		if err != nil {
-			return
-		}
-		it, err := record.NewIterator(entry, record.IterOptions{})
-		if err != nil {
-			return
-		}
-		for it.Next() {
-			if rec, err := metadata.DecodeRecord(it.Record().Value); err == nil {
-				c.replay(rec)
-			}
-		}
-	}
-}
-
-func (c *configReader) replay(rec metadata.Record) {
-	switch b := rec.Body.(type) {
-	case *metadata.TopicRecord:
-		c.topics[b.TopicID] = b.Name
-	case *metadata.RemoveTopicRecord:
-		delete(c.configs, c.topics[b.TopicID])
-		delete(c.topics, b.TopicID)
-	case *metadata.ConfigRecord:
-		if b.ResourceType != metadata.ResourceTopic {
-			return
-		}
-		if c.configs[b.ResourceName] == nil {
-			c.configs[b.ResourceName] = make(map[string]string)
-		}
-		if b.Value == nil {
-			delete(c.configs[b.ResourceName], b.Name)
-		} else {
-			c.configs[b.ResourceName][b.Name] = *b.Value
-		}
-	}
 }
 
 // checkpointOffset is this partition's line of an offset checkpoint of the log directory, 0 when there is none or the

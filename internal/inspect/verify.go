@@ -24,6 +24,8 @@ type VerifyOptions struct {
 
 	// keep gets what the segments of a partition told, where something was found.
 	keep func(t Target, reports []segmentReport)
+	// ends gets where the log of each partition ends that was checked as a whole.
+	ends func(t Target, end int64)
 	// locked says that the locks of the log directories are the caller's own: nobody else is at work.
 	locked bool
 }
@@ -155,7 +157,7 @@ func (v *verifier) begin(t Target) (*partitionCheck, error) {
 		}
 		return nil, err
 	}
-	if p.folder, err = checkFolder(v.fs, t, f, inUse); err != nil {
+	if p.folder, err = checkFolder(v.fs, t, f, inUse, v.o.Settings); err != nil {
 		return nil, err
 	}
 	cfg, set := v.o.Settings.Topic(t)
@@ -262,6 +264,9 @@ func (v *verifier) finish(p *partitionCheck) {
 	}
 	if p.dir != nil && len(p.reports) > 0 && p.target.Segments == nil && !p.folder.inUse {
 		all = append(all, p.dir.checkOffsets(p.target, first, end)...)
+	}
+	if v.o.ends != nil && p.target.Segments == nil && p.target.Mark == "" {
+		v.o.ends(p.target, end)
 	}
 	if len(all) > 0 && v.o.keep != nil {
 		v.o.keep(p.target, p.reports)

@@ -1,0 +1,156 @@
+package inspect_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tidemark/internal/checkpoint"
+	"tidemark/internal/inspect"
+	"tidemark/test/golden"
+	"tidemark/vfs"
+)
+
+// loadData copies a whole log directory of Kafka's into memory.
+func loadData(t *testing.T) *vfs.Mem {
+	t.Helper()
+	fsys, from := vfs.NewMem(), golden.Load(t, "13-data").TreePath(t, golden.Data)
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := filepath.Join("/data", strings.TrimPrefix(path, from))
+		if d.IsDir() {
+			return fsys.MkdirAll(name, 0o755)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return vfs.WriteFileAtomic(fsys, name, data)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fsys
+}
+
+func hasFinding(found []inspect.Finding, kind inspect.Kind, file string) bool {
+	return slices.ContainsFunc(found, func(f inspect.Finding) bool { return f.Kind == kind && f.File == file })
+}
+
+// TestTopicIDs takes the id of a topic away, spoils it, and changes it: Kafka takes the first for a stray, does not open
+// the second, and serves nothing with the third. The first two are mended from the metadata log.
+func TestTopicIDs(t *testing.T) {
+	name := "/data/t-a-1/partition.metadata"
+	for what, content := range map[string]string{"missing": "", "spoiled": "version: 0\ntopic_id: ?", "another": "t-b-0"} {
+		t.Run(what, func(t *testing.T) {
+			fsys := loadData(t)
+			want, err := vfs.ReadFile(fsys, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch what {
+			case "missing":
+				err = fsys.Remove(name)
+			case "spoiled":
+				err = vfs.WriteFileAtomic(fsys, name, []byte(content))
+			default:
+				var other []byte
+				if other, err = vfs.ReadFile(fsys, "/data/"+content+"/partition.metadata"); err == nil {
+					err = vfs.WriteFileAtomic(fsys, name, other)
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			kind := inspect.MetadataWrong
+			if what == "another" {
+				kind = inspect.NotAssigned
+			}
+			if found := verify(t, fsys, "/data"); len(found) != 1 || !hasFinding(found, kind, name) {
+				t.Errorf("found:\n%s", texts(found))
+			}
+			summary, _, left, err := repair(t, fsys, "/data", true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now, _ := vfs.ReadFile(fsys, name)
+			if what == "another" {
+				if summary.Actions > 0 || summary.Left != 1 || string(now) == string(want) {
+					t.Errorf("the id of another topic was replaced: %+v", summary)
+				}
+			} else if len(left) > 0 || string(now) != string(want) {
+				t.Errorf("%q is not %q; left:\n%s", now, want, texts(left))
+			}
+		})
+	}
+}
+
+// TestUnassignedFolder has a folder of a topic that the cluster does not know; where nobody tells what the cluster
+// knows, nothing is said of it.
+func TestUnassignedFolder(t *testing.T) {
+	fsys := loadData(t)
+	if err := fsys.Rename("/data/t-b-1", "/data/ghost-1"); err != nil {
+		t.Fatal(err)
+	}
+	if found := verify(t, fsys, "/data"); len(found) != 1 ||
+		!hasFinding(found, inspect.NotAssigned, "/data/ghost-1/partition.metadata") {
+		t.Errorf("found:\n%s", texts(found))
+	}
+	if err := fsys.RemoveAll("/data/__cluster_metadata-0"); err != nil {
+		t.Fatal(err)
+	}
+	if found := verify(t, fsys, "/data"); len(found) != 0 {
+		t.Errorf("without a metadata log:\n%s", texts(found))
+	}
+}
+
+// TestRepairCheckpoints spoils the checkpoints of a log directory, over which Kafka does not start. What can be read of
+// them is kept, except what would have a log begin behind its end.
+func TestRepairCheckpoints(t *testing.T) {
+	for name, want := range map[string]checkpoint.Offsets{
+		checkpoint.RecoveryPointFile:  {},
+		checkpoint.LogStartOffsetFile: {{Topic: "t-a", Partition: 0}: 3, {Topic: "gone", Partition: 0}: 7},
+		checkpoint.HighWatermarkFile:  {{Topic: "t-a", Partition: 0}: 3, {Topic: "gone", Partition: 0}: 7},
+		checkpoint.CleanerOffsetFile:  {{Topic: "t-a", Partition: 0}: 3, {Topic: "gone", Partition: 0}: 7},
+	} {
+		fsys, file := loadData(t), "/data/"+name
+		broken := "0\n5\nt-a 0 3\nt-a 1 4000\nt-a zero 5\nt-a 2 -1\nt-b 0 1 2\ngone 0 7\nt-b 0 9"
+		if err := vfs.WriteFileAtomic(fsys, file, []byte(broken)); err != nil {
+			t.Fatal(err)
+		}
+		if found := verify(t, fsys, "/data"); len(found) != 1 || !hasFinding(found, inspect.CheckpointBad, file) {
+			t.Errorf("found:\n%s", texts(found))
+		}
+		if summary, _, _, err := repair(t, fsys, "/data", false); err != nil || summary.Left != 0 || summary.Actions != 2 {
+			t.Errorf("%s: dry run: %v, %+v", name, err, summary)
+		}
+		if _, _, left, err := repair(t, fsys, "/data", true); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v, left:\n%s", name, err, texts(left))
+		}
+		got, err := checkpoint.ReadOffsets(fsys, file)
+		if err != nil || len(got) != len(want) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+		for tp, offset := range want {
+			if got[tp] != offset {
+				t.Errorf("%s: %s is %d, want %d", name, tp, got[tp], offset)
+			}
+		}
+		if kept, err := vfs.ReadFile(fsys, "/data/cut-"+name); err != nil || string(kept) != broken {
+			t.Errorf("%s: kept %q, %v", name, kept, err)
+		}
+	}
+	fsys := loadData(t)
+	if err := fsys.Remove("/data/" + checkpoint.LogStartOffsetFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if found := verify(t, fsys, "/data"); len(found) > 0 {
+		t.Errorf("without a checkpoint, which Kafka makes:\n%s", texts(found))
+	}
+}
