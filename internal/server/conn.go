@@ -21,7 +21,7 @@ import (
 // readBuffer holds the small frames that a client sends in one go.
 const readBuffer = 4 << 10
 
-// conn is one connection: run reads and handles, write answers.
+// conn is one connection: run reads and handles, and writes what was answered at once; write writes what comes later.
 type conn struct {
 	srv      *Server
 	listener *Listener
@@ -30,6 +30,9 @@ type conn struct {
 	ctx      context.Context // ends when the connection does
 	cancel   context.CancelFunc
 	frames   frameReader
+	socket   *socket     // nil: there is none better than net
+	out      *partWriter // of who writes
+	taken    []*exchange // by the reader
 	wakeups  atomic.Uint64
 
 	wakeWriter chan struct{} // the oldest exchange was answered, or an end came
@@ -42,8 +45,10 @@ type conn struct {
 	mu         sync.Mutex
 	head, tail *exchange // requests in arrival order
 	inFlight   int
-	drained    bool // no more requests will be pushed
-	closing    bool // a response that closes the connection is on its way
+	dispatched *exchange // the one whose handler the reader has called and that has not returned
+	writing    bool      // the reader or the writer writes responses
+	drained    bool      // no more requests will be pushed
+	closing    bool      // a response that closes the connection is on its way
 	dead       bool
 	muteUntil  time.Time
 	reason     CloseReason // why dead
@@ -59,6 +64,7 @@ func newConn(s *Server, l *Listener, nc net.Conn, remote netip.AddrPort) *conn {
 	c.info.Local = addrPort(nc.LocalAddr())
 	c.used.Store(s.opts.Now().UnixNano())
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	c.socket, c.out = newSocket(nc), newPartWriter(c)
 	c.frames = frameReader{
 		in: bufio.NewReaderSize((*deadlineReader)(c), readBuffer), limit: s.opts.MaxRequestBytes, budget: &s.budget,
 	}
@@ -85,9 +91,11 @@ func (r *deadlineReader) Read(p []byte) (int, error) {
 	if c.draining.Load() { // after the deadline was set: drain sets both in the other order
 		return 0, os.ErrDeadlineExceeded
 	}
-	n, err := c.net.Read(p)
 	c.wakeups.Add(1)
-	return n, err
+	if c.socket != nil {
+		return c.socket.Read(p)
+	}
+	return c.net.Read(p)
 }
 
 func (c *conn) readDeadline() time.Time {
@@ -241,9 +249,13 @@ func (c *conn) handle(buf *buffer) (CloseReason, error) {
 	}
 	if !accepted {
 		x.reply(protocol.Reply(c.srv.opts.Versions.UnsupportedApiVersions()))
-		return 0, nil
+	} else if reason, err := c.dispatch(x); err != nil {
+		return reason, err
 	}
-	return c.dispatch(x)
+	if c.taken = c.takeNow(x, c.taken[:0]); len(c.taken) > 0 {
+		c.respond(c.taken)
+	}
+	return 0, nil
 }
 
 // admit says why a request ends its connection, if it does. ApiVersions is

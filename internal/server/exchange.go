@@ -65,7 +65,7 @@ func (x *exchange) reply(resp protocol.Response) {
 	}
 	x.settled = true
 	x.resp = resp
-	first := c.head == x
+	first := c.head == x && c.dispatched != x
 	c.closing = c.closing || resp.Close
 	if resp.Throttle > 0 {
 		if until := c.srv.opts.Now().Add(resp.Throttle); until.After(c.muteUntil) {
@@ -87,6 +87,7 @@ func (c *conn) push(x *exchange) bool {
 		return false
 	}
 	c.inFlight++
+	c.dispatched = x
 	if c.tail == nil {
 		c.head = x
 	} else {
@@ -105,14 +106,7 @@ const maxTake = 32
 func (c *conn) take(into []*exchange) []*exchange {
 	for {
 		c.mu.Lock()
-		for x := c.head; x != nil && x.settled && len(into) < maxTake; x = c.head {
-			into = append(into, x)
-			c.head = x.next
-			x.next = nil
-		}
-		if c.head == nil {
-			c.tail = nil
-		}
+		into = c.takeSettled(into)
 		end := c.dead || c.drained && c.head == nil
 		c.mu.Unlock()
 		if len(into) > 0 || end {
@@ -123,15 +117,48 @@ func (c *conn) take(into []*exchange) []*exchange {
 	}
 }
 
-// written ends exchanges that take had taken.
+// takeNow takes, for the reader to write, what a handler that has returned has answered, if it is next.
+func (c *conn) takeNow(x *exchange, into []*exchange) []*exchange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dispatched = nil
+	if c.head != x {
+		return into
+	}
+	return c.takeSettled(into)
+}
+
+// takeSettled takes the answered exchanges at the head of the queue, unless someone writes.
+func (c *conn) takeSettled(into []*exchange) []*exchange {
+	if c.writing {
+		return into
+	}
+	for x := c.head; x != nil && x.settled && len(into) < maxTake; x = c.head {
+		into = append(into, x)
+		c.head = x.next
+		x.next = nil
+	}
+	if c.head == nil {
+		c.tail = nil
+	}
+	c.writing = len(into) > 0
+	return into
+}
+
+// written ends exchanges that were taken.
 func (c *conn) written(done []*exchange) {
 	for _, x := range done {
 		x.finish()
 	}
 	c.mu.Lock()
 	c.inFlight -= len(done)
+	c.writing = false
+	more := c.head != nil && c.head.settled
 	c.mu.Unlock()
 	signal(c.wakeReader)
+	if more {
+		signal(c.wakeWriter)
+	}
 }
 
 // signal wakes the one goroutine that waits on ch, now or when it next waits.

@@ -13,8 +13,12 @@ const canSendfile = true
 // sendfile writes n bytes of a file from pos on to a socket, within the
 // deadline of the socket, and returns how many it wrote: n, or 0 without an
 // error when this file cannot be sent so. The file's own offset is neither used
-// nor moved, so any number of sockets may send the same file.
+// nor moved, so any number of sockets may send the same file. It goes by way of
+// a pipe of its own while there are some, or else by the system call.
 func sendfile(to syscall.RawConn, fd uintptr, pos, n int64) (int64, error) {
+	if p := takePipe(); p != nil {
+		return p.splice(to, fd, pos, n)
+	}
 	sent := int64(0)
 	var failed error
 	err := to.Write(func(socket uintptr) bool {
@@ -28,7 +32,9 @@ func sendfile(to syscall.RawConn, fd uintptr, pos, n int64) (int64, error) {
 				failed = errShortFile
 				return true
 			case err == unix.EAGAIN:
-				return false // wait until the socket takes more
+				if !soon(socket, unix.POLLOUT) {
+					return false
+				}
 			case err == unix.EINTR:
 			case sent == 0 && (err == unix.EINVAL || err == unix.ENOSYS || err == unix.EOPNOTSUPP):
 				return true

@@ -19,7 +19,7 @@ const (
 	copyBelow = 32 << 10
 	// sendChunk is how much of a file goes out at a time. Each has its own
 	// deadline and check for cold pages.
-	sendChunk = 256 << 10
+	sendChunk = 1 << 20
 	// copyChunk is the buffer for copying from files.
 	copyChunk = 64 << 10
 	// flushAbove is how many bytes are gathered before they are written.
@@ -28,24 +28,27 @@ const (
 
 var errShortFile = errors.New("file ends inside a response")
 
-// write answers in the order of the requests until the connection ends.
+// write answers in the order of the requests until the connection ends, but for what the reader writes itself.
 func (c *conn) write() {
-	w := newPartWriter(c)
 	taken := make([]*exchange, 0, maxTake)
 	for {
-		taken = c.take(taken[:0])
-		if len(taken) == 0 {
+		if taken = c.take(taken[:0]); len(taken) == 0 {
 			return
 		}
-		end, err := c.writeAll(w, taken)
-		if err != nil {
-			c.fail(writeReason(err), err)
-		}
-		c.written(taken)
-		clear(taken)
-		if end != nil {
-			c.fail(closeReason(end.Err), end.Err)
-		}
+		c.respond(taken)
+	}
+}
+
+// respond writes the responses of exchanges that were taken.
+func (c *conn) respond(taken []*exchange) {
+	end, err := c.writeAll(c.out, taken)
+	if err != nil {
+		c.fail(writeReason(err), err)
+	}
+	c.written(taken)
+	clear(taken)
+	if end != nil {
+		c.fail(closeReason(end.Err), end.Err)
 	}
 }
 

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"tidemark/internal/protocol"
+)
+
+// Large frames and small ones mix: a connection that was told of bytes in large pieces only is told of the few of the
+// next frame too, wherever the sender pauses.
+func TestLargeAndSmallFrames(t *testing.T) {
+	s := start(t, echo, nil)
+	c := s.dial(t)
+	large := make([]byte, 3*wakeAt+11)
+	_, _ = rand.NewChaCha8([32]byte{2}).Read(large)
+	small := []byte("small")
+	const pause = 2 * briefWait
+	for i, cuts := range [][]int{
+		{0}, {1}, {4, 9}, {largeRead}, {wakeAt - 1, wakeAt + 1}, {len(large) - 1}, {len(large) / 3, len(large) / 2},
+	} {
+		for _, body := range [][]byte{large, small, small, large, large[:largeRead], small} {
+			text := request(int32(i), body...)
+			sent := 0
+			for _, at := range append(cuts, len(text)) {
+				if at = min(at, len(text)); at > sent {
+					c.send(text[sent:at])
+					sent = at
+					time.Sleep(pause)
+				}
+			}
+			if id, got := c.receive(); id != int32(i) || !bytes.Equal(got, body) {
+				t.Fatalf("cuts %v: response %d of %d bytes, want %d", cuts, id, len(got), len(body))
+			}
+		}
+	}
+}
+
+// The reader writes what a handler answers before it returns, the writer what comes later; the order stays.
+func TestAnswersNowAndLater(t *testing.T) {
+	const n = 2000
+	s := start(t, func(_ context.Context, r *protocol.Request, reply func(protocol.Response)) {
+		answer := protocol.Response{Body: protocol.Parts{protocol.BytesPart(bytes.Clone(r.Body))}}
+		switch r.Header.CorrelationID % 5 {
+		case 0:
+			go reply(answer)
+		case 1:
+			time.AfterFunc(time.Duration(rand.IntN(300))*time.Microsecond, func() { reply(answer) })
+		default:
+			reply(answer)
+		}
+	}, nil)
+	c := s.dial(t)
+	go func() {
+		for i := range int32(n) {
+			if _, err := c.Write(request(i, fmt.Append(nil, "body ", i)...)); err != nil {
+				return
+			}
+		}
+	}()
+	for i := range int32(n) {
+		if id, body := c.receive(); id != i || string(body) != fmt.Sprint("body ", i) {
+			t.Fatalf("response %d is %d %q", i, id, body)
+		}
+	}
+}
+
+// A client that does not read its responses holds up itself only, and Close ends it.
+func TestClientThatDoesNotRead(t *testing.T) {
+	f, _ := randomFile(t, 8<<20)
+	s := fileServer(t, []protocol.Parts{{protocol.FilePart(f, 0, 8<<20)}, {protocol.BytesPart([]byte("quick"))}})
+	for range 3 {
+		c := s.dial(t)
+		for range 3 {
+			c.send(request(0))
+		}
+	}
+	c := s.dial(t)
+	for range 10 {
+		c.send(request(1))
+		c.receive()
+	}
+}
