@@ -18,8 +18,9 @@ it only tells what it would do.
               read; a torn tail is cut. The old bytes stay in files cut-*, which Kafka ignores.
   indexes     .index, .timeindex and .txnindex that are missing or wrong are rebuilt, with the
               bytes that Kafka would write.
-  the rest    producer snapshots and leader epochs are written anew from the batches, an index
-              whose log is missing is removed.
+  the rest    producer snapshots and leader epochs are written anew from the batches, a broken
+              checkpoint from its lines (it stays in a cut-* file), partition.metadata from the
+              metadata log; an index whose log is missing is removed.
 
 What cannot be improved is left alone. Every step leaves a directory that a broker can open,
 also when the power fails before the next one. --apply refuses a directory whose .lock is held,
