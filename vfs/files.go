@@ -56,6 +56,27 @@ func readEnd(f File, p []byte) (end []byte, size int64, err error) {
 	return nil, size, err
 }
 
+// ReadPart reads a part of a file from a position on, as much as there is of it. It is for programs that take one look
+// at each of thousands of files.
+func ReadPart(fsys FS, name string, p []byte, pos int64) (n int, err error) {
+	if r, ok := fsys.(partReader); ok {
+		return r.readPart(name, p, pos)
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	if n, err = f.ReadAt(p, pos); errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, errors.Join(err, f.Close())
+}
+
+// partReader is a file system with a cheaper way to [ReadPart].
+type partReader interface {
+	readPart(name string, p []byte, pos int64) (n int, err error)
+}
+
 // EachEntry calls a function for what is in a folder, in no order, without holding all of it in memory where the file
 // system can do without. It ends with the function's error.
 func EachEntry(fsys FS, name string, each func(fs.DirEntry) error) error {

@@ -92,6 +92,27 @@ func (osFS) readEnd(name string, p []byte) (end []byte, size int64, err error) {
 	return p, info.Size, nil
 }
 
+// readPart takes three system calls.
+func (osFS) readPart(name string, p []byte, pos int64) (n int, err error) {
+	fd, err := openOS(name, os.O_RDONLY, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer syscall.Close(fd)
+	for n < len(p) {
+		got := 0
+		err := uninterrupted("read", name, func() (err error) {
+			got, err = syscall.Pread(fd, p[n:], pos+int64(n))
+			return err
+		})
+		if err != nil || got == 0 {
+			return n, err
+		}
+		n += got
+	}
+	return n, nil
+}
+
 func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 
 // entriesAtOnce is how many entries of a folder are in memory at a time.

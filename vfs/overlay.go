@@ -55,6 +55,9 @@ func (o *overlay) lookup(name string) (n *overlayNode, changed bool) {
 
 // node is lookup with mu held.
 func (o *overlay) node(name string) (n *overlayNode, changed bool) {
+	if len(o.folders) == 0 {
+		return nil, false
+	}
 	name = filepath.Clean(name)
 	n, changed = o.folders[filepath.Dir(name)][filepath.Base(name)]
 	return n, changed
@@ -116,6 +119,21 @@ func (o *overlay) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
 	return f, nil
 }
 
+// readPart leaves a file that was not changed to base.
+func (o *overlay) readPart(name string, p []byte, pos int64) (n int, err error) {
+	if _, changed := o.lookup(name); !changed {
+		return ReadPart(o.base, name, p, pos)
+	}
+	f, err := o.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	if n, err = f.ReadAt(p, pos); errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, errors.Join(err, f.Close())
+}
+
 // use counts a file that was opened.
 func (o *overlay) use(n *overlayNode) {
 	o.mu.Lock()
@@ -170,7 +188,10 @@ func Forget(fsys FS, name string) bool {
 }
 
 func (o *overlay) forgetLocked(name string) {
-	delete(o.folders[filepath.Dir(filepath.Clean(name))], filepath.Base(name))
+	dir := filepath.Dir(filepath.Clean(name))
+	if delete(o.folders[dir], filepath.Base(name)); len(o.folders[dir]) == 0 {
+		delete(o.folders, dir)
+	}
 }
 
 // readEnd leaves a file that was not changed to base.

@@ -36,7 +36,7 @@ type listing struct {
 	logs      []int64 // base offsets with a .log, ascending
 	present   map[int64]segment.Present
 	snapshots []int64
-	names     []string
+	others    []string // the other names
 }
 
 var indexKinds = map[string]segment.Present{
@@ -49,23 +49,24 @@ func (l *Log) list() (*listing, error) {
 		if e.IsDir() {
 			return nil
 		}
-		found.names = append(found.names, e.Name())
 		base, kind, ok := splitName(e.Name())
-		if !ok {
-			return nil
-		}
-		if p, isIndex := indexKinds[kind]; isIndex {
-			found.present[base] |= p
-		} else if kind == segment.LogSuffix {
+		switch {
+		case !ok:
+			found.others = append(found.others, e.Name())
+		case indexKinds[kind] != 0:
+			found.present[base] |= indexKinds[kind]
+		case kind == segment.LogSuffix:
 			found.logs = append(found.logs, base)
-		} else if offset, isSnapshot := producerstate.ParseSnapshotName(e.Name()); isSnapshot {
-			found.snapshots = append(found.snapshots, offset)
+		case kind == producerstate.SnapshotSuffix:
+			found.snapshots = append(found.snapshots, base)
+		default:
+			found.others = append(found.others, e.Name())
 		}
 		return nil
 	})
 	slices.Sort(found.logs)
 	slices.Sort(found.snapshots)
-	slices.Sort(found.names)
+	slices.Sort(found.others)
 	return found, err
 }
 
@@ -76,7 +77,7 @@ func splitName(name string) (base int64, kind string, ok bool) {
 		return 0, "", false
 	}
 	base, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || base < 0 || len(digits) != 20 {
+	if err != nil || base < 0 || len(digits) != 20 || digits[0] == '+' {
 		return 0, "", false
 	}
 	return base, name[len(digits):], true
@@ -116,7 +117,7 @@ func (l *Log) load() error {
 // the topic id is on disk before any data is. In a new folder both names become durable with the first flush of data,
 // which syncs the folder.
 func (l *Log) makeSmallFiles(found *listing) error {
-	if !slices.Contains(found.names, checkpoint.PartitionMetadataFile) && l.o.TopicID != [16]byte{} {
+	if !slices.Contains(found.others, checkpoint.PartitionMetadataFile) && l.o.TopicID != [16]byte{} {
 		write := checkpoint.WritePartitionMetadata
 		if len(found.logs) == 0 {
 			write = checkpoint.AddPartitionMetadata
@@ -125,7 +126,7 @@ func (l *Log) makeSmallFiles(found *listing) error {
 			return err
 		}
 	}
-	if slices.Contains(found.names, checkpoint.LeaderEpochFile) {
+	if slices.Contains(found.others, checkpoint.LeaderEpochFile) {
 		return nil
 	}
 	f, err := l.o.FS.OpenFile(l.path(checkpoint.LeaderEpochFile), os.O_RDWR|os.O_CREATE, 0o644)
@@ -257,9 +258,14 @@ func (l *Log) finishSwap(found *listing) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range found.names {
+	all, err := l.o.FS.ReadDir(l.Dir())
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range all {
+		name := e.Name()
 		base, _, ok := splitName(name)
-		if !ok || base < from || base >= to || strings.HasSuffix(name, segment.SwapSuffix) ||
+		if !ok || e.IsDir() || base < from || base >= to || strings.HasSuffix(name, segment.SwapSuffix) ||
 			slices.Contains(leftovers, name) {
 			continue
 		}
@@ -283,7 +289,7 @@ func (l *Log) finishSwap(found *listing) (*listing, error) {
 // sortLeftovers tells files to remove from .swap files to complete.
 func (l *Log) sortLeftovers(found *listing) (leftovers, swaps []string) {
 	lowestCleaned := int64(-1)
-	for _, name := range found.names {
+	for _, name := range found.others {
 		if !strings.HasSuffix(name, segment.CleanedSuffix) {
 			continue
 		}
@@ -293,7 +299,7 @@ func (l *Log) sortLeftovers(found *listing) (leftovers, swaps []string) {
 			}
 		}
 	}
-	for _, name := range found.names {
+	for _, name := range found.others {
 		if !isLeftover(name) { // most are not
 			continue
 		}

@@ -180,7 +180,7 @@ func (l *Log) removeCleaned(fresh []*segment.Segment) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range found.names {
+	for _, name := range found.others {
 		base, _, ok := splitName(name)
 		if !ok || !strings.HasSuffix(name, segment.CleanedSuffix) || startsAt(fresh, base) {
 			continue

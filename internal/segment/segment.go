@@ -70,7 +70,24 @@ type Metrics struct {
 }
 
 // SetDir says where the files are, now and after the folder was renamed.
-func (e *Env) SetDir(dir string) { e.dir.Store(&dir) }
+func (e *Env) SetDir(dir string) {
+	if dir != "" {
+		dir = filepath.Clean(dir)
+	}
+	e.dir.Store(&dir)
+}
+
+// join is the path of a file: [filepath.Join] for a folder whose path is as short as can be.
+func (e *Env) join(name string) string {
+	switch dir := e.Dir(); dir {
+	case "", ".":
+		return name
+	case string(filepath.Separator):
+		return dir + name
+	default:
+		return dir + string(filepath.Separator) + name
+	}
+}
 
 // Dir is the folder of the files.
 func (e *Env) Dir() string { return *e.dir.Load() }
@@ -257,7 +274,7 @@ func (s *Segment) filesLocked() *files {
 }
 
 func (s *Segment) pathLocked(suffix string) string {
-	return filepath.Join(s.env.Dir(), Name(s.base, suffix)+s.suffix)
+	return s.env.join(Name(s.base, suffix) + s.suffix)
 }
 
 // BaseOffset is the offset that the files are named for; no batch of the segment lies below it.
