@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -28,8 +29,18 @@ type entryReader struct {
 
 const entryChunk = 2048 // entries read at a time
 
-// openEntries opens an index file; an absent one has a nil file.
-func openEntries(fsys vfs.FS, name string, width int64) (*entryReader, error) {
+// openEntries opens an index file; an absent one has a nil file. One that its owner cuts meanwhile, as at a roll, is
+// opened again.
+func openEntries(fsys vfs.FS, name string, width int64) (r *entryReader, err error) {
+	for range looksInUse {
+		if r, err = openEntriesOnce(fsys, name, width); !errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+	}
+	return r, err
+}
+
+func openEntriesOnce(fsys vfs.FS, name string, width int64) (*entryReader, error) {
 	r := &entryReader{name: name, width: width}
 	f, err := fsys.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +89,7 @@ func (r *entryReader) readFull(p []byte, pos int64) error {
 		return nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
+		err = fmt.Errorf("read %s at %d: %w", r.name, pos, io.ErrUnexpectedEOF)
 	}
 	return err
 }

@@ -192,7 +192,10 @@ func (c *folderCheck) missingTopicID() error {
 
 // checkSnapshots decodes the producer snapshots.
 func (c *folderCheck) checkSnapshots() error {
-	for _, at := range c.folder.snapshots {
+	for i, at := range c.folder.snapshots {
+		if c.inUse && i == len(c.folder.snapshots)-1 {
+			return nil // it may be being written
+		}
 		_, err := readSnapshot(c.fs, c.target.Dir, at)
 		var corrupt *producerstate.CorruptSnapshotError
 		switch {
@@ -280,6 +283,9 @@ func (c *folderCheck) sparse(reports []segmentReport, interval int64) {
 func (c *folderCheck) missingSnapshots(reports []segmentReport) {
 	producers := false
 	for i := range reports {
+		if c.inUse && i == len(reports)-1 {
+			return // the segment is there before its snapshot
+		}
 		if i > 0 && producers && !slices.Contains(c.folder.snapshots, reports[i].base) {
 			c.add(Warning, SnapshotMissing, producerstate.SnapshotName(reports[i].base), reports[i].base,
 				"there is no producer snapshot for the start of this segment",

@@ -80,7 +80,7 @@ func Repair(ctx context.Context, fsys vfs.FS, targets []Target, o RepairOptions)
 	}
 	defer func() {
 		for _, l := range locks {
-			_ = l.Close() // the file stays; nothing was written to it
+			l.release(fsys, r.summary.Actions == 0)
 		}
 	}()
 	for pass := 0; ; pass++ {
@@ -121,6 +121,21 @@ type repairer struct {
 	found   []Finding // by the last look
 }
 
+// heldLock is the lock of a log directory.
+type heldLock struct {
+	io.Closer
+	name string
+	made bool // the file was not there before
+}
+
+// release gives the lock back. When nothing was changed no file is left behind either.
+func (l heldLock) release(fsys vfs.FS, unchanged bool) {
+	if l.made && unchanged {
+		_ = fsys.Remove(l.name) // it is empty, and harmless where it stays
+	}
+	_ = l.Close() // nothing was written to it
+}
+
 // step is one change: what is told of it, and what makes it.
 type step struct {
 	action Action
@@ -128,7 +143,7 @@ type step struct {
 }
 
 // lock refuses directories in use; those that are to be changed it locks against brokers.
-func (r *repairer) lock(targets []Target) (locks []io.Closer, err error) {
+func (r *repairer) lock(targets []Target) (locks []heldLock, err error) {
 	seen := make(map[string]bool)
 	for _, t := range targets {
 		if t.LogDir == "" || seen[t.LogDir] {
@@ -140,8 +155,10 @@ func (r *repairer) lock(targets []Target) (locks []io.Closer, err error) {
 			err = fmt.Errorf("%s: %w (%s is held by process %d); stop the broker first", t.LogDir, ErrInUse, lockFile, pid)
 		}
 		if err == nil && r.o.Apply {
-			var l io.Closer
-			if l, err = r.fs.Lock(filepath.Join(t.LogDir, lockFile)); err == nil {
+			l := heldLock{name: filepath.Join(t.LogDir, lockFile)}
+			_, statErr := r.fs.Stat(l.name)
+			l.made = isAbsent(statErr)
+			if l.Closer, err = r.fs.Lock(l.name); err == nil {
 				locks = append(locks, l)
 			} else if errors.Is(err, vfs.ErrLocked) {
 				err = fmt.Errorf("%s: %w: %w", t.LogDir, ErrInUse, err)
@@ -149,7 +166,7 @@ func (r *repairer) lock(targets []Target) (locks []io.Closer, err error) {
 		}
 		if err != nil {
 			for _, l := range locks {
-				_ = l.Close() // on the way out with an error
+				l.release(r.fs, true)
 			}
 			return nil, err
 		}

@@ -137,6 +137,49 @@ type segmentCheck struct {
 	inside int64
 }
 
+// looksInUse is how often a segment is looked at in which something is found, while a broker is at work: it may have cut,
+// replaced or removed a file between two reads. What is found every time is there.
+const looksInUse = 3
+
+// check checks the segment. One that is gone from a directory in use is empty.
+func (p *segmentPlan) check() (r segmentReport, err error) {
+	for look := 1; ; look++ {
+		r, err = checkSegment(p)
+		if !p.inUse || err == nil && len(r.findings) == 0 {
+			return r, err
+		}
+		there, listErr := p.lookAgain()
+		switch {
+		case listErr != nil:
+			return r, listErr
+		case !there:
+			return segmentReport{base: p.base, firstOffset: -1, next: p.base, damaged: true}, nil
+		case look == looksInUse:
+			return r, err
+		}
+	}
+}
+
+// lookAgain reads what is around the segment anew; there is false when the segment is gone.
+func (p *segmentPlan) lookAgain() (there bool, err error) {
+	f, err := readFolder(p.fs, p.target.Dir)
+	if err != nil {
+		return false, ignoreAbsent(err)
+	}
+	i, there := slices.BinarySearch(f.logs, p.base)
+	if there {
+		p.nextBase, p.snapshots, p.progress = f.nextBase(i), f.snapshots, nil
+	}
+	return there, nil
+}
+
+func ignoreAbsent(err error) error {
+	if isAbsent(err) {
+		return nil
+	}
+	return err
+}
+
 // checkSegment checks the log and the indexes of one segment. Errors are the disk's.
 func checkSegment(p *segmentPlan) (segmentReport, error) {
 	c := &segmentCheck{segmentPlan: p, name: p.path(segment.LogSuffix)}

@@ -207,10 +207,7 @@ func (v *verifier) start(p *partitionCheck, wanted []int) {
 			if err := v.ctx.Err(); err != nil {
 				return err
 			}
-			r, err := checkSegment(plan)
-			if err != nil && isAbsent(err) && plan.inUse {
-				r, err = segmentReport{base: plan.base, firstOffset: -1, next: plan.base, damaged: true}, nil
-			}
+			r, err := plan.check()
 			p.reports[i] = r
 			return err
 		})

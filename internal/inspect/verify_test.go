@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -347,3 +347,39 @@ func replace(t *testing.T, fsys vfs.FS, name string, data []byte) {
 }
 
 func hash(data []byte) string { return fmt.Sprintf("%d %x", len(data), sha256.Sum256(data)) }
+
+// cutLate is a file system of a running broker that cuts an index at a roll: who opened it before sees the old length.
+type cutLate struct {
+	vfs.FS
+	name string
+	left int // how often
+}
+
+func (c *cutLate) Open(name string) (vfs.File, error) {
+	f, err := c.FS.Open(name)
+	if err == nil && name == c.name && c.left > 0 {
+		c.left--
+		return longer{f}, nil
+	}
+	return f, err
+}
+
+type longer struct{ vfs.File }
+
+func (l longer) Stat() (fs.FileInfo, error) {
+	info, err := l.File.Stat()
+	return longerInfo{info}, err
+}
+
+type longerInfo struct{ fs.FileInfo }
+
+func (l longerInfo) Size() int64 { return l.FileInfo.Size() + 800 }
+
+// TestVerifyBesideRoll has an index cut between the look at its length and the reading.
+func TestVerifyBesideRoll(t *testing.T) {
+	base, dir := load(t, golden.Load(t, "10-clean-intact"), golden.Before)
+	fsys := &cutLate{FS: base, name: filepath.Join(dir, "00000000000000000078.index"), left: 1}
+	if found := verify(t, fsys, dir); len(found) > 0 || fsys.left > 0 {
+		t.Errorf("found:\n%s", texts(found))
+	}
+}
