@@ -34,7 +34,46 @@ func TestAdminToolsFourWays(t *testing.T) {
 		f.run(t, line)
 	}
 	f.loggers(t)
+	f.controllers(t)
 }
+
+// controllers compares what both tools print of Kafka's controller, and of brokers that are taken for controllers.
+func (f *fourWays) controllers(t *testing.T) {
+	status := f.kafka.MustTool(t, "kafka-metadata-quorum", "--bootstrap-server", f.servers[0].Addr, "describe", "--status")
+	controller := regexp.MustCompile(`CONTROLLER://([^"]+)"`).FindStringSubmatch(status)
+	if controller == nil {
+		t.Fatalf("no controller in %q", status)
+	}
+	for _, address := range []string{controller[1], f.servers[0].Addr, f.servers[1].Addr} {
+		for _, line := range script(t, "controllers.tsv", "") {
+			args, err := splitWords(strings.ReplaceAll(line[0], "CONTROLLER", address))
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs, ours := twice(t, f.kafka, "", args)
+			if d := cmp.Diff(settled(theirs), settled(ours)); d != "" {
+				t.Errorf("%s (-Kafka's tool +ours):\n%s", line[0], firstLines(d, 40))
+			}
+		}
+	}
+}
+
+// settled takes out what differs from call to call: Kafka's client logs once, twice or not at all that it asks the
+// wrong kind of endpoint.
+func settled(out shown) shown {
+	for i, line := range out.Out {
+		out.Out[i] = moving.ReplaceAllString(line, "$1 N")
+	}
+	out.Err = slices.DeleteFunc(out.Err, func(line string) bool {
+		return strings.HasSuffix(line, "Fatal error during metadata update "+
+			"(org.apache.kafka.clients.admin.internals.AdminMetadataManager)") ||
+			strings.HasPrefix(line, "org.apache.kafka.common.errors.MismatchedEndpointTypeException: ")
+	})
+	return out
+}
+
+// moving are numbers of the metadata log, which grows.
+var moving = regexp.MustCompile(`^(HighWatermark:|1 +\t[^\t]*\t) *\d+( *\t0 *\t\d+ *\t\d+ *)?`)
 
 // loggers compares what both tools print of Tidemark's loggers, which Kafka does not have.
 func (f *fourWays) loggers(t *testing.T) {

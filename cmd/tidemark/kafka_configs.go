@@ -203,15 +203,15 @@ func (c *configsCommand) connect() error {
 			return err
 		}
 	}
-	servers := c.bootstrap
+	servers, key := c.bootstrap, "bootstrap.servers"
 	if !servers.Has() {
-		servers = c.controller
+		servers, key = c.controller, "bootstrap.controllers"
 	}
 	list, err := servers.Value()
 	if err != nil {
 		return err
 	}
-	settings["bootstrap.servers"] = list
+	settings[key] = list
 	c.admin, err = cli.NewAdmin(c.env, settings)
 	return err
 }

@@ -58,7 +58,8 @@ func quorumCompletion() *cli.Parser {
 
 // quorumLine is what a command line asks for.
 type quorumLine struct {
-	servers, commandFile       string
+	serversKey, servers        string // the setting and its value
+	commandFile                string
 	status, replication, human bool
 }
 
@@ -123,6 +124,7 @@ func readQuorumLine(args []string) (line quorumLine, err error) {
 			return line, mainStop("argument %s: not allowed with argument %s", name, given[0])
 		}
 		given, line.servers = append(given, name), value
+		line.serversKey = strings.Replace(strings.TrimPrefix(name, "--")+"s", "-", ".", 1)
 	}
 	switch {
 	case len(args) == 0:
@@ -167,7 +169,7 @@ func (l *quorumLine) run(ctx context.Context, env *cli.Env) error {
 			return err
 		}
 	}
-	settings["bootstrap.servers"] = l.servers
+	settings[l.serversKey] = l.servers
 	admin, err := cli.NewAdmin(env, settings)
 	if err != nil {
 		return err

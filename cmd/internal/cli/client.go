@@ -13,9 +13,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Defaults of Kafka's admin client, in milliseconds.
+// Defaults of Kafka's admin client.
 const (
-	defaultAPITimeoutMs = 60000
+	defaultAPITimeoutMs = 60000 // milliseconds
+	defaultClientID     = "adminclient-1"
 	minBackoff          = 50 * time.Millisecond
 	maxBackoff          = time.Second
 )
@@ -30,7 +31,8 @@ var (
 	Consumer    = Kind{"Consumer", "Failed to construct kafka consumer"}
 )
 
-// NewClient makes a client from Kafka client settings (bootstrap.servers, client.id,
+// NewClient makes a client from Kafka client settings (bootstrap.servers or, of an
+// AdminClient, bootstrap.controllers, client.id,
 // security.*, sasl.*, ssl.*). Nothing is connected yet. It fails with a Failure when a
 // setting makes no sense. The caller closes the client.
 func NewClient(env *Env, kind Kind, settings Properties, more ...kgo.Opt) (*kgo.Client, error) {
@@ -42,10 +44,18 @@ func NewClient(env *Env, kind Kind, settings Properties, more ...kgo.Opt) (*kgo.
 }
 
 func newClient(env *Env, kind Kind, settings Properties, more []kgo.Opt) (*kgo.Client, error) {
-	if kind == AdminClient && settings["bootstrap.servers"] == "" {
-		return nil, Fail(classConfig, "You must set either bootstrap.servers or bootstrap.controllers")
+	list := settings["bootstrap.servers"]
+	if kind == AdminClient {
+		controllers := settings["bootstrap.controllers"]
+		switch {
+		case list == "" && controllers == "":
+			return nil, Fail(classConfig, "You must set either bootstrap.servers or bootstrap.controllers")
+		case list != "" && controllers != "":
+			return nil, Fail(classConfig, "You cannot set both bootstrap.servers and bootstrap.controllers")
+		}
+		list += controllers
 	}
-	seeds, err := parseBootstrap(env, settings["bootstrap.servers"])
+	seeds, err := parseBootstrap(env, list)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +63,7 @@ func newClient(env *Env, kind Kind, settings Properties, more []kgo.Opt) (*kgo.C
 	if err != nil {
 		return nil, err
 	}
-	id := settings.Get("client.id", "adminclient-1")
+	id := settings.Get("client.id", defaultClientID)
 	options := []kgo.Opt{
 		kgo.SeedBrokers(seeds...),
 		kgo.ClientID(id),
@@ -61,9 +71,15 @@ func newClient(env *Env, kind Kind, settings Properties, more []kgo.Opt) (*kgo.C
 		kgo.DisableClientMetrics(),
 		kgo.MetadataMinAge(25 * time.Millisecond),
 		kgo.RetryBackoffFn(Backoff),
-		kgo.WithHooks(&connectLog{env, kind, fmt.Sprintf("[%s clientId=%s%s]", kind.name, id, groupOf(kind, settings))}),
+		kgo.WithHooks(&connectLog{env, kind, logPrefix(kind, settings)}),
 	}
 	return kgo.NewClient(append(append(options, security...), more...)...)
+}
+
+// logPrefix names a client in log lines.
+func logPrefix(kind Kind, settings Properties) string {
+	id := settings.Get("client.id", defaultClientID)
+	return fmt.Sprintf("[%s clientId=%s%s]", kind.name, id, groupOf(kind, settings))
 }
 
 func groupOf(kind Kind, settings Properties) string {
@@ -172,10 +188,11 @@ func addressOf(host string) string {
 }
 
 // Admin asks brokers administrative questions, one at a time, and tries again for as
-// long as Kafka's admin client would.
+// long as Kafka's admin client would. With bootstrap.controllers it asks controllers.
 type Admin struct {
-	client  *kgo.Client
-	timeout time.Duration
+	client      *kgo.Client
+	timeout     time.Duration
+	controllers *controllers // nil: brokers are asked
 }
 
 // NewAdmin makes an Admin from client settings; see NewClient.
@@ -188,7 +205,11 @@ func NewAdmin(env *Env, settings Properties) (*Admin, error) {
 	if err != nil {
 		ms = defaultAPITimeoutMs
 	}
-	return &Admin{client: client, timeout: time.Duration(ms) * time.Millisecond}, nil
+	a := &Admin{client: client, timeout: time.Duration(ms) * time.Millisecond}
+	if settings["bootstrap.controllers"] != "" {
+		a.controllers = &controllers{env: env, prefix: logPrefix(AdminClient, settings)}
+	}
+	return a, nil
 }
 
 // Close ends the connections.
@@ -202,6 +223,9 @@ func (a *Admin) Timeout() time.Duration { return a.timeout }
 // names the call.
 func Ask[R kmsg.Response](ctx context.Context, a *Admin, call string, request kmsg.Request) (R, error) {
 	return askWith[R](ctx, a, call, func(ctx context.Context) (kmsg.Response, error) {
+		if a.controllers != nil {
+			return a.controllers.ask(ctx, a.client, call, request)
+		}
 		return a.client.Request(ctx, request)
 	})
 }
@@ -227,6 +251,10 @@ func askWith[R kmsg.Response](ctx context.Context, a *Admin, call string,
 				return none, fmt.Errorf("%s: answer of type %T", call, response)
 			}
 			return typed, nil
+		}
+		var refused *Failure
+		if errors.As(err, &refused) {
+			return none, refused
 		}
 		if unsupported(err) {
 			return none, Fail(classErrors+"UnsupportedVersionException", "The node does not support %s", call)
