@@ -74,16 +74,13 @@ func (p *partitionReport) OffsetTime() markup {
 	}
 	from, to := p.Stats.Segments[0].BaseOffset, p.Stats.Segments[len(p.Stats.Segments)-1].NextOffset
 	low, high := usualRange(samples)
-	for i, g := range p.Stats.Segments {
-		x := scale(g.BaseOffset, from, to, drawingWidth)
-		w := scale(g.NextOffset, from, to, drawingWidth) - x
+	for i, b := range p.bands() {
+		x := scale(b.from, from, to, drawingWidth)
 		class := "band"
 		if i%2 == 1 {
 			class = "band odd"
 		}
-		d.rect(x, plotTop, w, plotHeight, class,
-			fmt.Sprintf("segment %d: offsets %d to %d, %s, largest time %s", g.BaseOffset,
-				g.BaseOffset, g.NextOffset-1, sizeOf(g.SizeBytes), p.at(g.LargestTimestamp)))
+		d.rect(x, plotTop, scale(b.to, from, to, drawingWidth)-x, plotHeight, class, b.title)
 	}
 	outside := 0
 	for _, s := range samples {
@@ -109,6 +106,33 @@ func (p *partitionReport) OffsetTime() markup {
 		d.text(drawingWidth/2, plotBottom+20, "label", "middle", fmt.Sprintf("%d far outside, drawn at the edge", outside))
 	}
 	return d.end()
+}
+
+// band is the offsets [from, to) of a segment, or of some that follow each other.
+type band struct {
+	from, to int64
+	title    string
+}
+
+// maxBands bounds the bands of a picture: more would be narrower than a line.
+const maxBands = 256
+
+func (p *partitionReport) bands() (out []band) {
+	all := p.Stats.Segments
+	together := (len(all) + maxBands - 1) / maxBands
+	for some := range slices.Chunk(all, max(together, 1)) {
+		first, last := some[0], some[len(some)-1]
+		bytes, largest, what := int64(0), int64(-1), fmt.Sprintf("segment %d", first.BaseOffset)
+		for _, g := range some {
+			bytes, largest = bytes+g.SizeBytes, max(largest, g.LargestTimestamp)
+		}
+		if len(some) > 1 {
+			what = fmt.Sprintf("%d segments, %d to %d", len(some), first.BaseOffset, last.BaseOffset)
+		}
+		out = append(out, band{first.BaseOffset, last.NextOffset, fmt.Sprintf("%s: offsets %d to %d, %s, largest time %s",
+			what, first.BaseOffset, last.NextOffset-1, sizeOf(bytes), p.at(largest))})
+	}
+	return out
 }
 
 // usualRange is the range of times that leaves out what lies far from the middle half.
