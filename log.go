@@ -50,7 +50,7 @@ func (l *Log) EndOffset() int64 { return l.log.EndOffset() }
 // Append appends records as one batch, compressed as compression.type says, and returns the offset of the first.
 // Either all are appended or none.
 //
-// Errors: [ErrReadOnly], [ErrDiskFull]; what Kafka would refuse (max.message.bytes, a timestamp too far ahead), with
+// Errors: [ErrReadOnly], [ErrClosed], [ErrDiskFull]; what Kafka would refuse (max.message.bytes, a timestamp too far ahead), with
 // its text; the disk's, after which the log takes no more records until the store is opened again.
 func (l *Log) Append(records ...Record) (offset int64, err error) {
 	if l.readOnly {
@@ -104,11 +104,18 @@ func codec(t commitlog.CompressionType) record.Codec {
 }
 
 // Flush makes everything appended so far survive a power loss.
-func (l *Log) Flush() error { return l.log.Flush() }
+//
+// Errors: [ErrReadOnly]; the disk's, after which the log takes no more records until the store is opened again.
+func (l *Log) Flush() error {
+	if l.readOnly {
+		return ErrReadOnly
+	}
+	return l.log.Flush()
+}
 
 // OffsetForTime finds the first record, by offset, that is not earlier than t; false: there is none.
 //
-// Errors: the disk's.
+// Errors: [ErrClosed], the disk's.
 func (l *Log) OffsetForTime(t time.Time) (Found, bool, error) {
 	found, ok, err := l.log.OffsetForTime(t.UnixMilli(), l.EndOffset(), nil)
 	if !ok || err != nil {
@@ -127,7 +134,7 @@ func timeOf(ms int64) time.Time {
 // Read reads the records from an offset to the end that the log has now, oldest first, those of aborted and of open
 // transactions included. The bytes of a Record are the caller's. After an error there are no more records.
 //
-// Errors: *[OffsetOutOfRangeError], [ErrCorrupt], the disk's.
+// Errors: *[OffsetOutOfRangeError], [ErrCorrupt], [ErrClosed], the disk's.
 func (l *Log) Read(offset int64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		end := l.EndOffset()

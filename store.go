@@ -36,8 +36,11 @@ var (
 	// ErrDiskFull is wrapped by the error of an append for which there was no room. Nothing was appended; later ones
 	// succeed when there is room again.
 	ErrDiskFull = commitlog.ErrDiskFull
-	// ErrCorrupt is wrapped by the error of a read at an offset whose batch is damaged.
+	// ErrCorrupt is wrapped by the error of a read at an offset whose batch is damaged, and with it a
+	// *record.CorruptError that tells where. What is behind can be read from a later offset on.
 	ErrCorrupt = commitlog.ErrCorruptMessage
+	// ErrClosed is returned by a store that is closed, and by its logs.
+	ErrClosed = commitlog.ErrClosed
 )
 
 // OffsetOutOfRangeError is a read below the start or above the end of a log.
@@ -68,8 +71,9 @@ type Store struct {
 	set      *logdir.Set // nil: open for reading only
 	schedule *schedule
 
-	mu   sync.Mutex
-	logs map[Partition]*Log
+	mu     sync.Mutex
+	logs   map[Partition]*Log
+	closed bool
 }
 
 // Open opens a log directory for reading and appending, and makes it when it is absent. Logs that were not closed in
@@ -120,16 +124,28 @@ func (s *Store) takeOn() error {
 // OpenReadOnly opens a log directory to look into it, also one that a broker has in use. Nothing in it is changed:
 // indexes that are missing or wrong are mended in memory. A log ends where it ended when it was first asked for.
 //
-// Errors: a config that Kafka refuses, the disk's.
+// Errors: a config that Kafka refuses; a partition's own folder instead of the directory around it; the disk's.
 func OpenReadOnly(dir string, o Options) (*Store, error) {
 	s, err := newStore(dir, o)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.fs.ReadDir(dir); err != nil {
+	entries, err := s.fs.ReadDir(dir)
+	if err != nil {
 		return nil, err
 	}
+	for _, e := range entries {
+		if isSegment(e.Name()) {
+			return nil, fmt.Errorf("open %s: it is the folder of one partition: open the directory around it", dir)
+		}
+	}
 	return s, nil
+}
+
+// isSegment recognises the name of a segment: 20 digits and ".log".
+func isSegment(name string) bool {
+	digits, ok := strings.CutSuffix(name, ".log")
+	return ok && len(digits) == 20 && strings.Trim(digits, "0123456789") == ""
 }
 
 func newStore(dir string, o Options) (*Store, error) {
@@ -169,8 +185,11 @@ func newID() (id [16]byte) {
 
 // Partitions lists the logs of the store, by topic and number.
 //
-// Errors: the disk's, of a store that is open for reading only.
+// Errors: [ErrClosed]; the disk's, of a store that is open for reading only.
 func (s *Store) Partitions() ([]Partition, error) {
+	if err := s.checkOpen(); err != nil {
+		return nil, err
+	}
 	var out []Partition
 	if s.set != nil {
 		for _, tp := range s.set.Partitions() {
@@ -205,10 +224,16 @@ func parsePartition(folder string) (p Partition, ok bool) {
 
 // Create makes the log of a partition, or returns the one that exists.
 //
-// Errors: [ErrReadOnly]; a topic name that Kafka refuses; the disk's.
+// Errors: [ErrReadOnly], [ErrClosed]; a topic name that Kafka refuses or keeps for itself; the disk's.
 func (s *Store) Create(topic string, partition int32) (*Log, error) {
+	if err := s.checkOpen(); err != nil {
+		return nil, err
+	}
 	if s.set == nil {
 		return nil, ErrReadOnly
+	}
+	if topic+"-0" == logdir.MetadataFolder {
+		return nil, fmt.Errorf("create %s-%d: a folder of that name holds the metadata of a node", topic, partition)
 	}
 	if err := config.CheckTopicName(topic); err != nil {
 		return nil, err
@@ -226,8 +251,11 @@ func (s *Store) Create(topic string, partition int32) (*Log, error) {
 
 // Log is the log of a partition.
 //
-// Errors: [ErrUnknownPartition]; the disk's.
+// Errors: [ErrUnknownPartition], [ErrClosed]; the disk's.
 func (s *Store) Log(topic string, partition int32) (*Log, error) {
+	if err := s.checkOpen(); err != nil {
+		return nil, err
+	}
 	p := Partition{topic, partition}
 	s.mu.Lock()
 	known := s.logs[p]
@@ -269,10 +297,27 @@ func (s *Store) keep(p Partition, log *commitlog.Log) *Log {
 	return s.logs[p]
 }
 
-// Close makes everything durable, leaves the directory in good order and unlocks it. Logs must not be used any more.
+func (s *Store) checkOpen() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("store %s: %w", s.dir, ErrClosed)
+	}
+	return nil
+}
+
+// Close makes everything durable, leaves the directory in good order and unlocks it. What is asked of the store or its
+// logs later answers [ErrClosed]; further calls of Close do nothing.
 //
 // Errors: the disk's; the logs are recovered at the next opening then.
 func (s *Store) Close() error {
+	s.mu.Lock()
+	closed := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if closed {
+		return nil
+	}
 	if s.set == nil {
 		return s.closeReadOnly()
 	}

@@ -436,3 +436,79 @@ func TestScheduleEnds(t *testing.T) {
 	s.Background(func() { t.Error("ran after the end") })
 	s.end()
 }
+
+// TestStoreIsClosed asks a store and its logs that are closed.
+func TestStoreIsClosed(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		fsys := vfs.NewMem()
+		s, err := Open("/store", Options{FS: fsys})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := s.Create("t", 0)
+		if err == nil {
+			_, err = l.Append(Record{Value: []byte("v")})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if readOnly {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if s, err = OpenReadOnly("/store", Options{FS: fsys}); err != nil {
+				t.Fatal(err)
+			}
+			if l, err = s.Log("t", 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Flush(); !errors.Is(err, ErrReadOnly) {
+				t.Errorf("flush: %v", err)
+			}
+		}
+		for range 2 {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		_, create := s.Create("u", 0)
+		_, log := s.Log("t", 0)
+		_, partitions := s.Partitions()
+		_, _, look := l.OffsetForTime(time.UnixMilli(1))
+		var read error
+		for _, read = range l.Read(0) {
+			break
+		}
+		asked := map[string]error{"create": create, "log": log, "partitions": partitions, "look up": look, "read": read}
+		if !readOnly {
+			_, asked["append"] = l.Append(Record{})
+		}
+		for what, err := range asked {
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("read-only %v: %s: %v", readOnly, what, err)
+			}
+		}
+	}
+}
+
+// TestStoreRefusesNames keeps a store from what would make it another thing.
+func TestStoreRefusesNames(t *testing.T) {
+	fsys := vfs.NewMem()
+	s, err := Open("/store", Options{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create("__cluster_metadata", 0); err == nil {
+		t.Error("the metadata log of a node was made")
+	}
+	if _, err := s.Create("t", 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenReadOnly("/store/t-0", Options{FS: fsys}); err == nil ||
+		!strings.Contains(err.Error(), "the directory around it") {
+		t.Errorf("a partition's folder: %v", err)
+	}
+}

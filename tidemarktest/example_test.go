@@ -50,3 +50,33 @@ func ExampleBroker_CreateTopic() {
 	// <nil>
 	// create topic prices: TOPIC_ALREADY_EXISTS: Topic with this name already exists.
 }
+
+// A broker that comes back has what it had, at the same address: clients go on.
+func ExampleBroker_Restart() {
+	kafka, err := tidemarktest.New(tidemarktest.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = kafka.Close() }()
+
+	ctx := context.Background()
+	client, err := kgo.NewClient(kgo.SeedBrokers(kafka.Addr()), kgo.AllowAutoTopicCreation(),
+		kgo.DefaultProduceTopic("orders"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	for _, value := range []string{"before", "after"} {
+		r, err := client.ProduceSync(ctx, kgo.StringRecord(value)).First()
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s at offset %d\n", r.Value, r.Offset)
+		if err := kafka.Restart(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// before at offset 0
+	// after at offset 1
+}
