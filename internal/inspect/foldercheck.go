@@ -211,13 +211,14 @@ func (c *folderCheck) checkSnapshots() error {
 }
 
 // wholeLog judges what the segments tell together.
-func (c *folderCheck) wholeLog(reports []segmentReport, compacting bool, interval int64) {
+func (c *folderCheck) wholeLog(reports []segmentReport, compacting, closed bool, interval int64) {
 	if c.target.Segments != nil || len(reports) == 0 {
 		return
 	}
 	c.gaps(reports, compacting)
 	c.sparse(reports, interval)
-	c.missingSnapshots(reports)
+	c.missingSnapshots(reports, closed)
+	c.lateSnapshots(reports)
 	c.missingEpochs(reports)
 }
 
@@ -280,7 +281,7 @@ func (c *folderCheck) sparse(reports []segmentReport, interval int64) {
 }
 
 // missingSnapshots tells of segment starts without a producer snapshot, where there are producers.
-func (c *folderCheck) missingSnapshots(reports []segmentReport) {
+func (c *folderCheck) missingSnapshots(reports []segmentReport, closed bool) {
 	producers := false
 	for i := range reports {
 		if c.inUse && i == len(reports)-1 {
@@ -293,6 +294,24 @@ func (c *folderCheck) missingSnapshots(reports []segmentReport) {
 					"duplicates may be stored, open transactions forgotten", "write it from the log")
 		}
 		producers = producers || reports[i].producers
+	}
+	end := reports[len(reports)-1].next
+	if producers && closed && len(c.folder.snapshots) == 0 && len(reports) == 1 && !reports[0].damaged {
+		c.add(Warning, SnapshotMissing, producerstate.SnapshotName(end), end, "there is no producer snapshot at all",
+			"Kafka forgets all producers at its next start: duplicates may be stored, open transactions forgotten",
+			"write it from the log")
+	}
+}
+
+// lateSnapshots tells of snapshots of a state that the log does not reach.
+func (c *folderCheck) lateSnapshots(reports []segmentReport) {
+	last := reports[len(reports)-1]
+	for _, at := range c.folder.snapshots {
+		if at > last.next && !last.damaged && !c.inUse {
+			c.add(Note, Leftover, producerstate.SnapshotName(at), at,
+				fmt.Sprintf("a producer snapshot for offset %d; the log ends at %d", at, last.next),
+				"nothing; the next start removes it", "none")
+		}
 	}
 }
 

@@ -254,7 +254,7 @@ func (v *verifier) finish(p *partitionCheck) {
 		end = max(end, r.next)
 	}
 	v.summary.Unproven += v.unproven(p)
-	p.folder.wholeLog(p.reports, p.compacting, p.interval)
+	p.folder.wholeLog(p.reports, p.compacting, p.closed(), p.interval)
 	all := slices.Concat(p.before, p.folder.finds.sorted())
 	for i := range p.reports {
 		all = append(all, p.reports[i].findings...)
