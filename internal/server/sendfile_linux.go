@@ -32,9 +32,7 @@ func sendfile(to syscall.RawConn, fd uintptr, pos, n int64) (int64, error) {
 				failed = errShortFile
 				return true
 			case err == unix.EAGAIN:
-				if !soon(socket, unix.POLLOUT) {
-					return false
-				}
+				return false // wait until the socket takes more
 			case err == unix.EINTR:
 			case sent == 0 && (err == unix.EINVAL || err == unix.ENOSYS || err == unix.EOPNOTSUPP):
 				return true

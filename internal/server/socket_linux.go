@@ -4,50 +4,27 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	// largeRead is the size of a piece of a frame from which on a connection counts as streaming.
+	// largeRead is the size of a piece of a frame from which on a connection counts as one that streams.
 	largeRead = 32 << 10
-	// wakeAt is how many bytes must have arrived on a connection that streams, or all that are missing of a frame, for
-	// the system to tell of it.
+	// wakeAt is how many bytes must have arrived then, or all that are missing of a frame, for the system to tell of it.
 	wakeAt = 128 << 10
-	// briefWait is how long a thread itself waits for a socket that streams. When the other end is at work that is
-	// cheaper than to park the goroutine and to wake it, which takes several system calls and often another thread.
-	briefWait = 200 * time.Microsecond
 )
-
-// waits has a place for each thread that may wait for a socket: one core is left to others.
-var waits = make(chan struct{}, runtime.GOMAXPROCS(0)-1)
-
-// soon waits briefly for a socket to be ready and says whether it is.
-func soon(fd uintptr, events int16) bool {
-	select {
-	case waits <- struct{}{}:
-	default:
-		return false
-	}
-	defer func() { <-waits }()
-	ready := [1]unix.PollFd{{Fd: int32(fd), Events: events}}
-	n, err := unix.Ppoll(ready[:], &unix.Timespec{Nsec: int64(briefWait)}, nil)
-	return n > 0 && err == nil
-}
 
 // socket reads from a TCP connection. One that streams large frames is told of bytes in large pieces only: the system
 // wakes a thread for each time it tells, though the reader may be busy.
 type socket struct {
-	raw       syscall.RawConn
-	streaming bool
-	lowat     int // SO_RCVLOWAT as it was set; 0: never
-	into      []byte
-	n         int
-	err       error
-	step      func(fd uintptr) bool // read, bound once
+	raw   syscall.RawConn
+	lowat int // SO_RCVLOWAT as it was set; 0: never
+	into  []byte
+	n     int
+	err   error
+	step  func(fd uintptr) bool // read, bound once
 }
 
 // newSocket gives nil for a connection that is no TCP socket.
@@ -85,7 +62,6 @@ func (s *socket) Read(p []byte) (int, error) {
 func (s *socket) read(fd uintptr) bool {
 	enough := 1
 	if len(s.into) >= largeRead {
-		s.streaming = true
 		s.tellAt(fd, wakeAt)
 		enough = min(len(s.into), wakeAt)
 	}
@@ -95,10 +71,7 @@ func (s *socket) read(fd uintptr) bool {
 		case unix.EINTR:
 		case unix.EAGAIN:
 			s.tellAt(fd, enough)
-			if !s.streaming || !soon(fd, unix.POLLIN) {
-				s.streaming = false
-				return false
-			}
+			return false
 		default:
 			s.n, s.err = max(n, 0), err
 			return true

@@ -4,6 +4,7 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,7 +15,14 @@ const (
 	// pipeBytes is what a pipe holds of a file, in references to its pages: as much as anyone may ask for. The system
 	// call sendfile goes through a pipe of 64 KiB and wakes the other end as often.
 	pipeBytes = 1 << 20
+	// briefWait is how long a thread itself waits for a socket while there is no other transfer. When the other end is
+	// at work that is cheaper than to park the goroutine and to wake it, which takes several system calls and often
+	// another thread. With more transfers threads find work anyway.
+	briefWait = 200 * time.Microsecond
 )
+
+// transfers is how many there are.
+var transfers atomic.Int32
 
 // pipe has pages of a file on their way to a socket.
 type pipe struct{ out, in int }
@@ -75,6 +83,8 @@ type transfer struct {
 
 // splice does what sendfile does, by way of a pipe.
 func (p *pipe) splice(to syscall.RawConn, fd uintptr, pos, n int64) (int64, error) {
+	transfers.Add(1)
+	defer transfers.Add(-1)
 	t := transfer{pipe: p, file: int(fd), pos: pos, left: int(n)}
 	err := to.Write(t.run)
 	p.giveBack(t.held == 0)
@@ -97,7 +107,7 @@ func (t *transfer) run(socket uintptr) bool {
 		switch err := t.step(int(socket)); err {
 		case nil, unix.EINTR:
 		case unix.EAGAIN:
-			if !soon(socket, unix.POLLOUT) {
+			if transfers.Load() > 1 || !takesMore(socket) {
 				return false
 			}
 		default:
@@ -106,6 +116,13 @@ func (t *transfer) run(socket uintptr) bool {
 		}
 	}
 	return true
+}
+
+// takesMore waits briefly for a socket to take more and says whether it does.
+func takesMore(socket uintptr) bool {
+	ready := [1]unix.PollFd{{Fd: int32(socket), Events: unix.POLLOUT}}
+	n, err := unix.Ppoll(ready[:], &unix.Timespec{Nsec: int64(briefWait)}, nil)
+	return n > 0 && err == nil
 }
 
 // step fills the pipe if it is empty, and empties it into the socket as far as that takes it.

@@ -19,7 +19,7 @@ func TestLargeAndSmallFrames(t *testing.T) {
 	large := make([]byte, 3*wakeAt+11)
 	_, _ = rand.NewChaCha8([32]byte{2}).Read(large)
 	small := []byte("small")
-	const pause = 2 * briefWait
+	const pause = 300 * time.Microsecond
 	for i, cuts := range [][]int{
 		{0}, {1}, {4, 9}, {largeRead}, {wakeAt - 1, wakeAt + 1}, {len(large) - 1}, {len(large) / 3, len(large) / 2},
 	} {

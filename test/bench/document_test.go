@@ -28,7 +28,8 @@ type targetResult struct {
 	target
 	Kafka    float64 `json:"kafka"`
 	Tidemark float64 `json:"tidemark"`
-	Ratio    float64 `json:"ratio"` // Tidemark ÷ Kafka
+	Ratio    float64 `json:"ratio"`           // Tidemark ÷ Kafka
+	Least    float64 `json:"least,omitempty"` // the least server ÷ Kafka
 	Met      bool    `json:"met"`
 	lowest   float64 // ratio of a round
 	highest  float64
@@ -54,6 +55,7 @@ type result struct {
 type round struct {
 	Kafka    figures `json:"kafka"`
 	Tidemark figures `json:"tidemark"`
+	Least    figures `json:"least,omitempty"` // of the least server
 }
 
 // growth is a curve.
@@ -141,7 +143,7 @@ func (d *document) reach(t target) (r targetResult, ok bool) {
 	}
 	c := compare(d.Cases[i].Rounds, t.Figure)
 	r = targetResult{target: t, Kafka: c.kafka, Tidemark: c.tidemark, Ratio: c.ratio, lowest: c.lowest,
-		highest: c.highest, few: d.Cases[i].few(t.Figure)}
+		highest: c.highest, Least: c.least / c.kafka, few: d.Cases[i].few(t.Figure)}
 	r.Met = r.Ratio <= t.Limit
 	if t.AtLeast {
 		r.Met = r.Ratio >= t.Limit
@@ -150,12 +152,13 @@ func (d *document) reach(t target) (r targetResult, ok bool) {
 }
 
 // comparison is one figure of both, as means of rounds, and the ratio with its spread.
-type comparison struct{ kafka, tidemark, ratio, lowest, highest float64 }
+type comparison struct{ kafka, tidemark, least, ratio, lowest, highest float64 }
 
 func compare(rounds []round, figure string) (c comparison) {
 	for i, r := range rounds {
 		c.kafka += r.Kafka[figure] / float64(len(rounds))
 		c.tidemark += r.Tidemark[figure] / float64(len(rounds))
+		c.least += r.Least[figure] / float64(len(rounds))
 		ratio := r.Tidemark[figure] / r.Kafka[figure]
 		if c.highest = max(c.highest, ratio); i == 0 || ratio < c.lowest {
 			c.lowest = ratio

@@ -118,7 +118,7 @@ func (s *session) startsOverSegments() error {
 				return fmt.Errorf("%s: %w", who.name, err)
 			}
 		}
-		s.note(trial{curve: c, size: size}, result{Rounds: []round{{both[0], both[1]}}})
+		s.note(trial{curve: c, size: size}, result{Rounds: []round{{Kafka: both[0], Tidemark: both[1]}}})
 	}
 	return nil
 }

@@ -7,6 +7,8 @@
 package bench
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"testing"
 
@@ -14,6 +16,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if *leastFlag != "" {
+		fmt.Fprintln(os.Stderr, serveLeast(*leastFlag))
+		os.Exit(1)
+	}
 	code := m.Run()
 	proc.RemoveTidemark()
 	os.Exit(code)

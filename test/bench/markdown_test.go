@@ -71,12 +71,13 @@ func (d *document) reached(out *strings.Builder) {
 	if len(d.Targets) == 0 {
 		return
 	}
-	out.WriteString("## What is to be reached\n\n| what | Kafka | Tidemark | ratio | wanted | met |\n" +
-		"|---|---:|---:|---:|---:|---|\n")
+	out.WriteString("## What is to be reached\n\n| what | Kafka | Tidemark | ratio | wanted | met | least |\n" +
+		"|---|---:|---:|---:|---:|---|---:|\n")
 	for _, t := range d.Targets {
 		t.write(out)
 	}
-	out.WriteString("\nRatio is Tidemark ÷ Kafka, with that of the lowest and of the highest round.\n\n")
+	out.WriteString("\nRatio is Tidemark ÷ Kafka, with that of the lowest and of the highest round; *least* is the least\n" +
+		"server ÷ Kafka.\n\n")
 }
 
 func (t targetResult) write(out *strings.Builder) {
@@ -84,8 +85,13 @@ func (t targetResult) write(out *strings.Builder) {
 	if t.Met {
 		met = "yes"
 	}
-	fmt.Fprintf(out, "| %s | %s%s %s | %s%s %s | **%s** (%s–%s) | %s | %s |\n", t.What, number(t.Kafka), t.few[0],
-		t.unit, number(t.Tidemark), t.few[1], t.unit, number(t.Ratio), number(t.lowest), number(t.highest), t.wanted, met)
+	least := ""
+	if t.Least > 0 {
+		least = number(t.Least)
+	}
+	fmt.Fprintf(out, "| %s | %s%s %s | %s%s %s | **%s** (%s–%s) | %s | %s | %s |\n", t.What, number(t.Kafka), t.few[0],
+		t.unit, number(t.Tidemark), t.few[1], t.unit, number(t.Ratio), number(t.lowest), number(t.highest), t.wanted, met,
+		least)
 }
 
 func (r result) write(out *strings.Builder) {
@@ -96,7 +102,8 @@ func (r result) write(out *strings.Builder) {
 	if len(r.Rounds) == 0 {
 		return
 	}
-	out.WriteString("| | Kafka | Tidemark | ratio | from–to |\n|---|---:|---:|---:|---:|\n")
+	out.WriteString("| | Kafka | Tidemark | ratio | from–to |" + r.ifLeast(" least |") + "\n|---|---:|---:|---:|---:|" +
+		r.ifLeast("---:|") + "\n")
 	for _, l := range labels {
 		if _, ok := r.Rounds[0].Tidemark[l.figure]; !ok {
 			continue
@@ -107,12 +114,12 @@ func (r result) write(out *strings.Builder) {
 			text = plural(r.Unit) + "/s"
 		}
 		if l.figure == "otherCoresUsed" { // a ratio of these says nothing
-			fmt.Fprintf(out, "| %s | %s | %s | | |\n", l.text, number(c.kafka), number(c.tidemark))
+			fmt.Fprintf(out, "| %s | %s | %s | | |%s\n", l.text, number(c.kafka), number(c.tidemark), r.ifLeast(" |"))
 			continue
 		}
 		few := r.few(l.figure)
-		fmt.Fprintf(out, "| %s | %s%s | %s%s | **%s** | %s–%s |\n", text, number(c.kafka), few[0], number(c.tidemark),
-			few[1], number(c.ratio), number(c.lowest), number(c.highest))
+		fmt.Fprintf(out, "| %s | %s%s | %s%s | **%s** | %s–%s |%s\n", text, number(c.kafka), few[0], number(c.tidemark),
+			few[1], number(c.ratio), number(c.lowest), number(c.highest), r.ifLeast(" "+number(c.least)+" |"))
 	}
 	if r.KafkaWarmSeconds > 0 {
 		fmt.Fprintf(out, "\nKafka had this load for %g s before, Tidemark for %g s; %s of %g s.", r.KafkaWarmSeconds,
@@ -124,6 +131,14 @@ func (r result) write(out *strings.Builder) {
 		fmt.Fprintf(out, " The broker was bound to core %d, the client to the others.", *r.Core)
 	}
 	out.WriteString("\n\n")
+}
+
+// ifLeast is a text when the least server was measured.
+func (r result) ifLeast(text string) string {
+	if r.Rounds[0].Least == nil {
+		return ""
+	}
+	return text
 }
 
 // few are marks of a quantile that is of too few samples in some round, for Kafka and Tidemark.
@@ -213,6 +228,10 @@ all cores, by the kernel's clock of that process; GB are 10⁹ bytes of values (
 latencies are the client's; resident memory is the largest of samples every 100 ms, in starts that of 5 s after the
 first record.
 
+*least* is a program that does only what no broker can leave out, on the same files: it receives a request, computes
+the checksum and writes the batch, or has the kernel send a range of a file, with one thread for each connection that
+blocks. What it takes is the kernel's and the memory's; a broker that does as Kafka does cannot take less.
+
 Last measurement %s (UTC), by
 
     %s
@@ -229,9 +248,9 @@ bench.json has the same figures, of every round. Fields may be added; those that
 |---|---|
 | format | 1 |
 | date, command, machine | as above |
-| targets | the first table: what, case, figure, limit, atLeast (or else at most), kafka, tidemark, ratio, met |
+| targets | the first table: what, case, figure, limit, atLeast (or else at most), kafka, tidemark, ratio, least, met |
 | cases | name, group, target, unit, date, core, kafkaWarmSeconds, tidemarkWarmSeconds, seconds, failure, rounds |
-| rounds | a list of objects with kafka and tidemark, each an object of figures; one that was not measured is absent |
+| rounds | a list of objects with kafka, tidemark, least, each an object of figures; one that was not measured is absent |
 | growth | curves: name, figure, unit, and points with size, failure, rounds |
 
 Figures are operationsPerSecond, megabytesPerSecond, cpuSecondsPerGB, cpuMicrosPerOperation, coresUsed, otherCoresUsed

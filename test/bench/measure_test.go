@@ -64,8 +64,8 @@ func bind(pid int, cores unix.CPUSet) error {
 	return nil
 }
 
-// apart binds processes to one core, and this one, the client, to the others. The function it returns undoes it.
-func apart(core int, pids ...int) (undo func() error, err error) {
+// apart binds servers to one core, and this process, the client, to the others. The function it returns undoes it.
+func apart(core int, servers ...*rig) (undo func() error, err error) {
 	var all, one, others unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return nil, err
@@ -77,14 +77,14 @@ func apart(core int, pids ...int) (undo func() error, err error) {
 	}
 	undo = func() error {
 		err := bind(os.Getpid(), all)
-		for _, pid := range pids {
-			err = errors.Join(err, bind(pid, all))
+		for _, r := range servers {
+			err = errors.Join(err, bind(r.process.PID(), all))
 		}
 		return err
 	}
 	err = bind(os.Getpid(), others)
-	for _, pid := range pids {
-		err = errors.Join(err, bind(pid, one))
+	for _, r := range servers {
+		err = errors.Join(err, bind(r.process.PID(), one))
 	}
 	if err != nil {
 		return nil, errors.Join(err, undo())

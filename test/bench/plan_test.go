@@ -21,6 +21,7 @@ type group struct {
 type trial struct {
 	load
 	full   bool          // Kafka has this load for -warm before; otherwise for -rewarm, after loads of the same kind
+	least  bool          // the least server is measured beside the brokers
 	pinned bool          // the brokers are bound to one core, the client to the others
 	fill   time.Duration // about what its data takes, for both
 	curve  *curve
@@ -40,17 +41,20 @@ const (
 	startKilled   = "start after SIGKILL, 64 MiB not flushed"
 )
 
+// storedTopic is read from its start again and again.
+const storedTopic = "consume"
+
 // groups are all cases, in the order of doc/bench.md.
 func groups() []group {
 	all := []group{produceGroup(record.None), produceGroup(record.LZ4), produceGroup(record.Zstd)}
-	stored := data{"consume", 1, kept, 1000, 1000, 1024, false}
+	stored := data{storedTopic, 1, kept, 1000, 1000, 1024, false}
 	singles := data{"singles", 1, kept, 50_000, 1, 1024, false}
 	e2e := func(name string) data { return scratch(name, 1) }
 	quiet := data{topic: "quiet", partitions: 1, configs: kept}
 	return append(all,
 		group{name: "consume", trials: []trial{
-			{load: consume(consumeWarm, stored, 1, false), full: true},
-			{load: consume(consumePinned, stored, 4, false), full: true, pinned: true},
+			{load: consume(consumeWarm, stored, 1, false), full: true, least: true},
+			{load: consume(consumePinned, stored, 4, false), full: true, least: true, pinned: true},
 			{load: randomFetches("fetch of one record at a random offset", singles), full: true},
 		}},
 		group{name: "consume from disk", disk: true, trials: []trial{
@@ -84,13 +88,14 @@ func produceGroup(codec record.Codec) group {
 			name := fmt.Sprintf("%s, %s, %s", c.name, codec, count(int(partitions), "partition"))
 			d := scratch("p"+strconv.Itoa(len(g.trials)), partitions)
 			g.trials = append(g.trials, trial{
-				load: produce(name, d, int(min(4, partitions)), c.n, c.valueBytes, codec),
-				full: len(g.trials) == 0 || name == produceBig || name == produceSmall,
+				load:  produce(name, d, int(min(4, partitions)), c.n, c.valueBytes, codec),
+				full:  len(g.trials) == 0 || name == produceBig || name == produceSmall,
+				least: name == produceBig || name == produceSmall,
 			})
 		}
 	}
 	if codec == record.None {
-		g.trials = append(g.trials, trial{full: true, pinned: true,
+		g.trials = append(g.trials, trial{full: true, least: true, pinned: true,
 			load: produce(producePinned, scratch("pinned", 4), 4, 1000, 1024, codec)})
 	}
 	return g

@@ -157,6 +157,9 @@ func (t trial) rounds() int {
 
 func (t trial) takes() time.Duration {
 	turns := time.Duration(2 * t.rounds())
+	if t.least {
+		turns += turns / 2
+	}
 	return t.fill + t.warm() + *ownFlag + turns*(*timeFlag)
 }
 
@@ -183,6 +186,7 @@ func (s *session) say(format string, args ...any) {
 type pair struct {
 	parent string
 	rigs   []*rig
+	least  *rig // nil before it is needed
 }
 
 // startPair starts both brokers; the end of the session's benchmark ends them at the latest.
@@ -202,12 +206,33 @@ func (s *session) startPair(disk bool) (*pair, error) {
 }
 
 func (p *pair) close(b *testing.B) {
-	for _, r := range p.rigs {
+	for _, r := range p.running() {
 		r.process.Kill(b)
 	}
 	if err := os.RemoveAll(p.parent); err != nil {
 		b.Error(err)
 	}
+}
+
+// running are both brokers, and the least server if there is one.
+func (p *pair) running() []*rig {
+	if p.least == nil {
+		return p.rigs
+	}
+	return append(slices.Clip(p.rigs), p.least)
+}
+
+// addLeast starts the least server and gives it the data of a case.
+func (p *pair) addLeast(s *session, d data) error {
+	if p.least == nil {
+		p.least = &rig{name: "the least", dir: filepath.Join(p.parent, "least"), other: p.rigs[0], has: map[string]bool{}}
+		p.least.process, p.least.addr = startLeast(s.b, p.least.dir)
+	}
+	if p.least.has[d.topic] {
+		return nil
+	}
+	p.least.has[d.topic] = true
+	return d.fill(s.ctx, p.least.addr)
 }
 
 var errNoDisk = errors.New("not measured: the file system for the data has no disk below it")
@@ -299,12 +324,18 @@ func (s *session) trial(p *pair, t trial) (out result, err error) {
 			return out, fmt.Errorf("prepare %s: %w", r.name, err)
 		}
 	}
+	if t.least {
+		s.say("%s: prepare the least", t.name)
+		if err := p.addLeast(s, t.data); err != nil {
+			return out, fmt.Errorf("prepare the least: %w", err)
+		}
+	}
 	core := *pinFlag
 	if t.pinned {
 		core = max(0, core)
 	}
 	if core >= 0 {
-		undo, err := apart(core, p.rigs[0].process.PID(), p.rigs[1].process.PID())
+		undo, err := apart(core, p.running()...)
 		if err != nil {
 			return out, err
 		}
@@ -326,20 +357,23 @@ func (s *session) trial(p *pair, t trial) (out result, err error) {
 	return out, err
 }
 
-// rounds measures both in turn.
+// rounds measures both in turn, and the least server after them where that is asked for.
 func (s *session) rounds(p *pair, t trial) (out []round, err error) {
 	for i := range t.rounds() {
-		var both [2]figures
-		for k, r := range p.rigs {
+		var each [3]figures
+		for k, r := range p.running() {
+			if k == len(p.rigs) && !t.least {
+				continue
+			}
 			s.say("%s: round %d of %d, %s", t.name, i+1, t.rounds(), r.name)
-			if both[k], err = measure(s.ctx, r, t.load, *timeFlag); err == nil {
+			if each[k], err = measure(s.ctx, r, t.load, *timeFlag); err == nil {
 				err = s.ctx.Err() // a round that was cut short does not count
 			}
 			if err != nil {
 				return out, fmt.Errorf("%s, round %d: %w", r.name, i+1, err)
 			}
 		}
-		out = append(out, round{both[0], both[1]})
+		out = append(out, round{each[0], each[1], each[2]})
 	}
 	return out, nil
 }

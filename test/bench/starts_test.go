@@ -75,8 +75,8 @@ func (s *session) startRounds(clean, killed *result) error {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
 		}
-		clean.Rounds = append(clean.Rounds, round{both[0][0], both[0][1]})
-		killed.Rounds = append(killed.Rounds, round{both[1][0], both[1][1]})
+		clean.Rounds = append(clean.Rounds, round{Kafka: both[0][0], Tidemark: both[0][1]})
+		killed.Rounds = append(killed.Rounds, round{Kafka: both[1][0], Tidemark: both[1][1]})
 	}
 	return nil
 }
