@@ -68,7 +68,7 @@ func (e *events) ConnectionRefused(string) { e.note(func() { e.refused++ }) }
 func (e *events) ConnectionDelayed(string, time.Duration) {
 	e.note(func() { e.delayed++ })
 }
-func (e *events) HandlerPanic(int16)       { e.note(func() { e.panics++ }) }
+func (e *events) HandlerPanic(int16) { e.note(func() { e.panics++ }) }
 func (e *events) ConnectionClosed(_ string, r CloseReason) {
 	e.note(func() { e.closed = append(e.closed, r) })
 }

@@ -143,12 +143,11 @@ func (s *Server) turnAway(l *Listener, nc net.Conn, remote netip.AddrPort, why e
 //
 // Kafka: each of its network threads closes one at a time, of its own.
 func (s *Server) closeExcess() {
-	excess, protected := s.limits.above()
-	if excess <= 0 {
+	if n, _ := s.limits.above(); n <= 0 {
 		return
 	}
 	s.mu.Lock()
-	excess, protected = s.limits.above()
+	excess, protected := s.limits.above()
 	candidates := make([]*conn, 0, len(s.conns))
 	for c := range s.conns {
 		switch {
