@@ -45,7 +45,12 @@ func checkDir(fsys vfs.FS, dir string) (*dirState, []Finding, error) {
 	var malformed *checkpoint.MalformedError
 	switch {
 	case errors.As(err, &malformed):
-		c.add(Error, CheckpointBad, checkpoint.MetaPropertiesFile, -1, malformed.Error(), "the broker does not start", "none")
+		c.add(Error, CheckpointBad, checkpoint.MetaPropertiesFile, -1, malformed.Error(), notStarted, "none")
+	case isAbsent(err):
+		if _, err := fsys.Stat(filepath.Join(dir, metadataFolder)); err == nil {
+			c.add(Error, CheckpointBad, checkpoint.MetaPropertiesFile, -1,
+				"there is no "+checkpoint.MetaPropertiesFile+" in the directory of a node", notStarted, "none")
+		}
 	case err != nil && !isAbsent(err):
 		return nil, nil, err
 	}
@@ -54,6 +59,8 @@ func checkDir(fsys vfs.FS, dir string) (*dirState, []Finding, error) {
 	}
 	return s, c.finds.sorted(), nil
 }
+
+const notStarted = "the broker does not start"
 
 // checkNames tells of folders that are named as no partition: Kafka does not start over one.
 func (c *folderCheck) checkNames() error {

@@ -55,7 +55,7 @@ func checkFolder(fsys vfs.FS, t Target, f *folder, inUse bool, s *Settings) (*fo
 
 // knownNames are files of a partition's folder that are not numbered.
 var knownNames = []string{
-	checkpoint.LeaderEpochFile, checkpoint.PartitionMetadataFile, commitlog.SealsFile, "quorum-state",
+	checkpoint.LeaderEpochFile, checkpoint.PartitionMetadataFile, commitlog.SealsFile, quorumStateFile,
 }
 
 // otherFile judges a name that is no plain file of a segment.

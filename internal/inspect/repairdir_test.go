@@ -154,3 +154,34 @@ func TestRepairCheckpoints(t *testing.T) {
 		t.Errorf("without a checkpoint, which Kafka makes:\n%s", texts(found))
 	}
 }
+
+// TestNodeFiles spoils, and takes away, the files without which a node does not start. A new state of the quorum is made
+// where there is none.
+func TestNodeFiles(t *testing.T) {
+	for _, tt := range []struct {
+		file, content string
+		remove, told  bool
+	}{
+		{file: "/data/meta.properties", content: "junk", told: true},
+		{file: "/data/meta.properties", remove: true, told: true},
+		{file: "/data/__cluster_metadata-0/quorum-state", content: "{", told: true},
+		{file: "/data/__cluster_metadata-0/quorum-state", content: `{"leaderId":1}`, told: true},
+		{file: "/data/__cluster_metadata-0/quorum-state", remove: true},
+	} {
+		fsys := loadData(t)
+		err := vfs.WriteFileAtomic(fsys, tt.file, []byte(tt.content))
+		if tt.remove {
+			err = fsys.Remove(tt.file)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := verify(t, fsys, "/data")
+		if told := hasFinding(found, inspect.CheckpointBad, tt.file); told != tt.told || len(found) > 1 {
+			t.Errorf("%s, %q: found:\n%s", tt.file, tt.content, texts(found))
+		}
+		if summary, _, _, err := repair(t, fsys, "/data", true); err != nil || summary.Actions > 0 {
+			t.Errorf("%s, %q: %v, %+v", tt.file, tt.content, err, summary)
+		}
+	}
+}

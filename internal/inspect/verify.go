@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,6 +20,9 @@ type VerifyOptions struct {
 	Report func(Finding)
 	// Progress is called with numbers of bytes checked, from several goroutines; may be nil.
 	Progress func(bytes int64)
+	// Unreadable is called, in turn with Report, with the disk's error for each file or folder that cannot be read; the
+	// others are checked all the same. nil: the first such error ends all.
+	Unreadable func(t Target, err error)
 
 	// keep gets what the segments of a partition told, where something was found.
 	keep func(t Target, reports []segmentReport)
@@ -39,7 +41,8 @@ type Summary struct {
 	Records    int64              `json:"records"`
 	Bytes      int64              `json:"bytes"`
 	Findings   map[Severity]int64 `json:"findings"`
-	InUse      bool               `json:"inUse"` // a process held the lock of a log directory
+	InUse      bool               `json:"inUse"`      // a process held the lock of a log directory
+	Unreadable int                `json:"unreadable"` // files and folders that could not be read
 	// Unproven is how many segments that take no more appends have no seal: a broker of this program reads such a segment
 	// once, in the background or when it is first used. Kafka makes no seals.
 	Unproven int `json:"unproven"`
@@ -98,6 +101,7 @@ type partitionCheck struct {
 	left       chan struct{} // gets a token for each segment done
 	compacting bool
 	interval   int64
+	failed     []error // of the segments; of the folder alone when there is no folder
 }
 
 // closed tells whether the clean marker says that the partition was closed.
@@ -112,7 +116,10 @@ func (v *verifier) plan(targets []Target, ordered chan<- *partitionCheck) error 
 	for _, t := range targets {
 		p, err := v.begin(t)
 		if err != nil {
-			return err
+			if v.o.Unreadable == nil || v.ctx.Err() != nil {
+				return err
+			}
+			p = &partitionCheck{target: t, failed: []error{err}}
 		}
 		if p == nil {
 			continue
@@ -171,11 +178,9 @@ func (v *verifier) begin(t Target) (*partitionCheck, error) {
 	} else if !slices.ContainsFunc(f.logs, func(base int64) bool { return hasEntries(v.fs, t.Dir, base) }) {
 		p.interval = int64(cfg.IndexIntervalBytes)
 	}
-	for _, name := range f.others {
-		if t.Topic+"-0" == metadataFolder && strings.HasSuffix(name, ".checkpoint") {
-			if err := p.folder.checkBatches(name); err != nil {
-				return nil, err
-			}
+	if filepath.Base(t.Dir) == metadataFolder {
+		if err := p.folder.checkMetadata(); err != nil {
+			return nil, err
 		}
 	}
 	return p, nil
@@ -183,18 +188,25 @@ func (v *verifier) begin(t Target) (*partitionCheck, error) {
 
 // segments numbers the segments of a partition that are to be checked.
 func (v *verifier) segments(p *partitionCheck) (wanted []int) {
+	if p.folder == nil {
+		return nil
+	}
 	for i, base := range p.folder.folder.logs {
 		if p.target.wants(base) {
 			wanted = append(wanted, i)
 		}
 	}
 	p.reports = make([]segmentReport, len(wanted))
+	p.failed = make([]error, len(wanted))
 	p.left = make(chan struct{}, len(wanted))
 	return wanted
 }
 
 // start has the segments checked; it blocks while all workers are busy.
 func (v *verifier) start(p *partitionCheck, wanted []int) {
+	if p.folder == nil {
+		return
+	}
 	f := p.folder.folder
 	for i, at := range wanted {
 		plan := &segmentPlan{
@@ -208,6 +220,9 @@ func (v *verifier) start(p *partitionCheck, wanted []int) {
 				return err
 			}
 			r, err := plan.check()
+			if err != nil && v.o.Unreadable != nil && v.ctx.Err() == nil {
+				p.failed[i], err = err, nil
+			}
 			p.reports[i] = r
 			return err
 		})
@@ -239,7 +254,23 @@ func (v *verifier) unproven(p *partitionCheck) (n int) {
 	return n
 }
 
+// tellUnreadable tells what of a partition could not be read, and whether there was any.
+func (v *verifier) tellUnreadable(p *partitionCheck) (any bool) {
+	for _, err := range p.failed {
+		if err != nil {
+			any = true
+			v.summary.Unreadable++
+			v.o.Unreadable(p.target, err)
+		}
+	}
+	return any
+}
+
 func (v *verifier) finish(p *partitionCheck) {
+	unreadable := v.tellUnreadable(p)
+	if p.folder == nil {
+		return
+	}
 	v.summary.Partitions++
 	first, end := int64(-1), int64(0)
 	for i := range p.reports {
@@ -254,15 +285,17 @@ func (v *verifier) finish(p *partitionCheck) {
 		end = max(end, r.next)
 	}
 	v.summary.Unproven += v.unproven(p)
-	p.folder.wholeLog(p.reports, p.compacting, p.closed(), p.interval)
+	if !unreadable {
+		p.folder.wholeLog(p.reports, p.compacting, p.closed(), p.interval)
+	}
 	all := slices.Concat(p.before, p.folder.finds.sorted())
 	for i := range p.reports {
 		all = append(all, p.reports[i].findings...)
 	}
-	if p.dir != nil && len(p.reports) > 0 && p.target.Segments == nil && !p.folder.inUse {
+	if p.dir != nil && len(p.reports) > 0 && p.target.Segments == nil && !p.folder.inUse && !unreadable {
 		all = append(all, p.dir.checkOffsets(p.target, first, end)...)
 	}
-	if v.o.ends != nil && p.target.Segments == nil && p.target.Mark == "" {
+	if v.o.ends != nil && !unreadable && p.target.Segments == nil && p.target.Mark == "" {
 		v.o.ends(p.target, end)
 	}
 	if len(all) > 0 && v.o.keep != nil {
