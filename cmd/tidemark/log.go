@@ -180,6 +180,28 @@ func (o *logOptions) targets(args []string) ([]inspect.Target, error) {
 	return out, nil
 }
 
+// each does something with each partition. What the disk refuses of one is told, and the others are looked at; the
+// status is then that of an error.
+func (o *logOptions) each(targets []inspect.Target, do func(t inspect.Target) error) error {
+	var status error
+	for _, t := range targets {
+		err := do(t)
+		switch lost := o.env.Stdout.(*output).failed; {
+		case err == nil:
+		case len(targets) == 1 || lost != nil:
+			return err
+		default:
+			o.tellFailed(t, err)
+			status = &cli.Exit{Code: 2}
+		}
+	}
+	return status
+}
+
+func (o *logOptions) tellFailed(t inspect.Target, err error) {
+	fmt.Fprintf(o.env.Stderr, "tidemark: %s: %v\n", t.Name(), err)
+}
+
 func (o *logOptions) filterText() string {
 	if len(o.topics)+len(o.parts) == 0 {
 		return ""

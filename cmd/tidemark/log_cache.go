@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -48,24 +49,22 @@ func (o *logOptions) cache(args []string, files bool) error {
 	}
 	total := map[string]*inspect.KindResidency{}
 	var cold []inspect.Target
-	for _, t := range targets {
+	err = o.each(targets, func(t inspect.Target) error {
 		r, err := o.residency(t, files)
-		if err != nil {
-			return err
-		}
-		if addResidency(total, r) {
+		if err == nil && addResidency(total, r) {
 			cold = append(cold, t)
 		}
-	}
-	if o.json {
-		return nil
+		return err
+	})
+	if o.json || len(total) == 0 {
+		return err
 	}
 	for _, kind := range []string{"index", "timeindex", "txnindex", "log"} {
 		if k := total[kind]; k != nil && k.Files > 0 {
 			fmt.Fprintf(o.env.Stdout, "%-9s  %6d files  %10s  %s\n", kind, k.Files, humanBytes(k.Bytes), residencyText(*k))
 		}
 	}
-	return o.printAdvice(cold, settings)
+	return errors.Join(err, o.printAdvice(cold, settings))
 }
 
 // residency asks for the residency of a partition's files, and prints them as they come: with --json all of them.
@@ -81,7 +80,7 @@ func (o *logOptions) residency(t inspect.Target, files bool) (*inspect.Residency
 	line := startLine(o.env.Stdout, residencyHead{"residency", t.Topic, t.Partition, t.Dir}, "files")
 	r, err := inspect.CacheResidency(o.fs, t, func(f inspect.FileResidency) error { return line.element(f) })
 	if err != nil {
-		return nil, err
+		return nil, line.fail(err)
 	}
 	return r, line.end(residencyTail{r.Kinds})
 }

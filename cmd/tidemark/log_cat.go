@@ -95,7 +95,7 @@ func (o *logOptions) cat(args []string, a catOptions) error {
 	defer bar.end()
 	wanted.Progress = bar.add
 	out := bufio.NewWriterSize(o.env.Stdout, 64<<10)
-	for _, t := range targets {
+	return o.each(targets, func(t inspect.Target) error {
 		cfg, _ := settings.Topic(t)
 		prefix := ""
 		if len(targets) > 1 {
@@ -104,11 +104,8 @@ func (o *logOptions) cat(args []string, a catOptions) error {
 		err := inspect.Cat(o.fs, t, cfg, wanted, func(r inspect.Record) error {
 			return printRecord(out, prefix, t, r, a.format == "json" || o.json, a.format == "hex", zone)
 		})
-		if err != nil {
-			return errors.Join(err, out.Flush())
-		}
-	}
-	return out.Flush()
+		return errors.Join(err, out.Flush())
+	})
 }
 
 func (o *logOptions) catWanted(a catOptions, zone *time.Location) (w inspect.CatOptions, err error) {

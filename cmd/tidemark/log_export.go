@@ -58,17 +58,14 @@ func (o *logOptions) export(args []string, from, to, out string) error {
 	}
 	bar := o.startProgress("export", targets)
 	defer bar.end()
-	for _, t := range targets {
+	return o.each(targets, func(t inspect.Target) error {
 		cfg, _ := settings.Topic(t)
 		s, err := inspect.Export(o.fs, t, cfg, r, out, o.env.Now(), bar.add)
 		if err != nil {
 			return fmt.Errorf("export %s: %w", t.Name(), err)
 		}
 		if o.json {
-			if err := o.emit(s); err != nil {
-				return err
-			}
-			continue
+			return o.emit(s)
 		}
 		fmt.Fprintf(o.env.Stdout, "%s: offsets %d to %d, %d batches, %s", s.Dir, s.From, s.To-1, s.Batches,
 			humanBytes(s.Bytes))
@@ -76,6 +73,6 @@ func (o *logOptions) export(args []string, from, to, out string) error {
 			fmt.Fprintf(o.env.Stdout, "; %d damaged parts left out", s.Left)
 		}
 		fmt.Fprintln(o.env.Stdout)
-	}
-	return nil
+		return nil
+	})
 }

@@ -88,21 +88,18 @@ func (o *logOptions) find(args []string, q inspect.Query, explain bool, zone *ti
 	if err != nil {
 		return err
 	}
-	for _, t := range targets {
+	return o.each(targets, func(t inspect.Target) error {
 		cfg, _ := settings.Topic(t)
 		f, err := inspect.Find(o.fs, t, cfg, q, explain)
 		if err != nil {
 			return err
 		}
 		if o.json {
-			if err := o.emit(f); err != nil {
-				return err
-			}
-			continue
+			return o.emit(f)
 		}
 		o.printFound(f, zone)
-	}
-	return nil
+		return nil
+	})
 }
 
 func (o *logOptions) printFound(f *inspect.Found, zone *time.Location) {

@@ -50,6 +50,16 @@ func (l *jsonLine) end(tail any) error {
 	return l.err
 }
 
+// fail ends the object with an error in the place of the last fields, and returns it.
+func (l *jsonLine) fail(err error) error {
+	if l.err == nil {
+		_ = l.end(struct {
+			Error string `json:"error"`
+		}{err.Error()})
+	}
+	return err
+}
+
 func (l *jsonLine) encode(v any) []byte {
 	var b bytes.Buffer
 	if err := writeJSON(&b, v); l.err == nil {

@@ -91,13 +91,11 @@ func (o *logOptions) list(args []string, sortKey string, segments, scan bool) er
 			return err
 		}
 	}
-	for _, t := range targets {
+	err = o.each(targets, func(t inspect.Target) error {
 		cfg, _ := settings.Topic(t)
-		if err := l.add(t, cfg, inspect.ListOptions{Scan: scan, Progress: bar.add}); err != nil {
-			return errors.Join(err, l.end())
-		}
-	}
-	return l.end()
+		return l.add(t, cfg, inspect.ListOptions{Scan: scan, Progress: bar.add})
+	})
+	return errors.Join(err, l.end())
 }
 
 // add looks at a partition. Segments are kept only where something needs them after the last one.
@@ -112,6 +110,8 @@ func (l *lister) add(t inspect.Target, cfg commitlog.Config, o inspect.ListOptio
 	}
 	p, err := inspect.List(l.o.fs, t, cfg, o)
 	switch {
+	case err != nil && line != nil:
+		return line.fail(err)
 	case err != nil:
 		return err
 	case line != nil:

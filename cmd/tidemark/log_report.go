@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -33,7 +34,7 @@ func logReportCommand(o *logOptions) *cobra.Command {
 		Long: logReportHelp, Example: logReportExample,
 		RunE: func(c *cobra.Command, args []string) error { return o.report(c.Context(), args, out, most) },
 	}
-	c.Flags().StringVarP(&out, "output", "o", "", "file to write; an older one is replaced")
+	c.Flags().StringVarP(&out, "output", "o", "", "file to write, - for the standard output; an older one is replaced")
 	c.Flags().IntVar(&most, "max-partitions", 50, "partitions that are drawn; the others are in the table only")
 	return c
 }
@@ -54,14 +55,48 @@ func (o *logOptions) report(ctx context.Context, args []string, out string, most
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(out); err == nil && info.IsDir() {
+	info, err := os.Stat(out)
+	if err == nil && info.IsDir() {
 		return fmt.Errorf("-o %s: a folder; give the file to write", out)
 	}
 	bar := o.startProgress("report", targets)
 	defer bar.end()
-	f, err := os.CreateTemp(filepath.Dir(out), ".report-*")
+	ro := inspect.ReportOptions{
+		Settings: settings, Now: o.env.Now(), Zone: zone, Title: strings.Join(args, ", "), MaxPartitions: most,
+		Progress: bar.add,
+	}
+	write := func(w io.Writer) error { return inspect.Report(ctx, o.fs, targets, ro, w) }
+	switch {
+	case out == "-":
+		err = write(o.env.Stdout)
+	case info != nil && !info.Mode().IsRegular():
+		err = writeDevice(out, write)
+	default:
+		err = replaceFile(out, write)
+	}
+	if err == nil {
+		fmt.Fprintf(o.env.Stderr, "%s: %d partitions\n", out, len(targets))
+	}
+	return err
+}
+
+// writeDevice writes to what is no file that could be replaced: a pipe, a terminal.
+func writeDevice(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
-		return fmt.Errorf("-o %s: %w", out, errors.Unwrap(err))
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// replaceFile writes a file that has its name only when all is written. A link stays one.
+func replaceFile(name string, write func(io.Writer) error) (err error) {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".report-*")
+	if err != nil {
+		return fmt.Errorf("-o %s: %w", name, errors.Unwrap(err))
 	}
 	defer func() {
 		if err != nil {
@@ -69,18 +104,10 @@ func (o *logOptions) report(ctx context.Context, args []string, out string, most
 		}
 	}()
 	defer removeOnSignal(f.Name())()
-	err = inspect.Report(ctx, o.fs, targets, inspect.ReportOptions{
-		Settings: settings, Now: o.env.Now(), Zone: zone, Title: strings.Join(args, ", "), MaxPartitions: most,
-		Progress: bar.add,
-	}, f)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+	if err = errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), out); err != nil {
-		return err
-	}
-	fmt.Fprintf(o.env.Stderr, "%s: %d partitions\n", out, len(targets))
-	return nil
+	return os.Rename(f.Name(), name)
 }
 
 // removeOnSignal removes a file when the program is told to end, until the function returned is called.

@@ -55,25 +55,20 @@ func (o *logOptions) stats(args []string, segments bool) error {
 	}
 	bar := o.startProgress("stats", targets)
 	defer bar.end()
-	for _, t := range targets {
+	return o.each(targets, func(t inspect.Target) error {
 		s, err := inspect.Compute(o.fs, t, settings, o.env.Now(), bar.add)
 		if err != nil {
 			return err
 		}
 		if o.json {
-			if err := o.emit(s); err != nil {
-				return err
-			}
-			continue
+			return o.emit(s)
 		}
 		printStats(o.env.Stdout, s, zone)
-		if segments {
-			if err := printSegmentStats(o.env.Stdout, s, zone); err != nil {
-				return err
-			}
+		if !segments {
+			return nil
 		}
-	}
-	return nil
+		return printSegmentStats(o.env.Stdout, s, zone)
+	})
 }
 
 func printStats(w io.Writer, s *inspect.Statistics, zone *time.Location) {

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tidemark/cmd/internal/cli"
@@ -148,5 +151,64 @@ func TestLogHelp(t *testing.T) {
 	}
 	if status := run(context.Background(), env, []string{"tidemark", "log"}); status != 0 {
 		t.Errorf("help: status %d", status)
+	}
+}
+
+// TestLogReportToPipe writes the page to the standard output and to a named pipe, which stays one.
+func TestLogReportToPipe(t *testing.T) {
+	dir := golden.Load(t, "01-empty").TreePath(t, golden.Dir0)
+	if out, errs, status := call(t, "", "log", "report", "-o", "-", dir); status != 0 || !strings.Contains(out, "</html>") {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan string, 1)
+	go func() {
+		data, err := os.ReadFile(pipe)
+		read <- fmt.Sprint(string(data), err)
+	}()
+	if _, errs, status := call(t, "", "log", "report", "-o", pipe, dir); status != 0 {
+		t.Fatalf("status %d\n%s", status, errs)
+	}
+	if text := <-read; !strings.Contains(text, "</html>") {
+		t.Errorf("read %q", text)
+	}
+	if info, err := os.Stat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		t.Errorf("the pipe is %v, %v", info, err)
+	}
+}
+
+// TestLogUnreadable looks at a log directory of which one log cannot be read: all else is looked at, and the status
+// tells.
+func TestLogUnreadable(t *testing.T) {
+	dir := golden.Load(t, "13-data").CopyDir(t, golden.Data)
+	if _, err := os.Stat(filepath.Join(dir, "t-a-1")); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(dir, "t-a-1", "00000000000000000000.log")
+	if err := errors.Join(os.Remove(log), os.Symlink(log, log)); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{
+		"ls", "ls --json", "find --time 2026-09-24", "cat --limit 1", "verify --json", "stats", "txns", "cache --json",
+		"export -o " + t.TempDir(),
+	} {
+		out, errs, status := call(t, "", append([]string{"log"}, append(strings.Fields(command), dir)...)...)
+		if status != 2 || !strings.Contains(errs, "t-a-1") {
+			t.Errorf("%s: status %d\n%s", command, status, errs)
+		}
+		if !strings.Contains(out, "t-b") && !strings.Contains(out, `"partitions":8`) {
+			t.Errorf("%s: the others are missing:\n%s", command, out)
+		}
+		if strings.Contains(out, "replication-offset-checkpoint") {
+			t.Errorf("%s: the log that cannot be read is judged:\n%s", command, out)
+		}
+		for line := range strings.Lines(out) {
+			if strings.Contains(command, "json") && !json.Valid([]byte(line)) {
+				t.Errorf("%s: %s", command, line)
+			}
+		}
 	}
 }

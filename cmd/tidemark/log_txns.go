@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,36 +53,36 @@ func (o *logOptions) transactions(args, states []string) error {
 	}
 	bar := o.startProgress("txns", targets)
 	defer bar.end()
-	for _, t := range targets {
+	return o.each(targets, func(t inspect.Target) error {
 		s, err := inspect.Transactions(o.fs, t, bar.add, func(x inspect.Transaction) error {
 			if len(states) > 0 && !slices.Contains(states, x.State) {
 				return nil
 			}
-			if o.json {
-				return o.emit(x)
-			}
-			end := fmt.Sprintf("marker %d", x.MarkerOffset)
-			if x.MarkerOffset < 0 {
-				end = "no marker"
-			}
-			_, err := fmt.Fprintf(o.env.Stdout,
-				"%s-%d  %-9s  producer %d epoch %d  offsets from %d, %s  %s to %s  %d records, %s\n",
-				x.Topic, x.Partition, x.State, x.ProducerID, x.ProducerEpoch, x.FirstOffset, end,
-				inspect.FormatTime(x.FirstTime, zone), inspect.FormatTime(x.EndTime, zone), x.Records, humanBytes(x.Bytes))
-			return err
+			return o.printTransaction(x, zone)
 		})
 		if err != nil {
 			return err
 		}
 		if o.json {
-			err = o.emit(s)
-		} else {
-			_, err = fmt.Fprintf(o.env.Stdout, "%s-%d: %d committed, %d aborted, %d open; last stable offset %d of %d\n",
-				s.Topic, s.Partition, s.Committed, s.Aborted, s.Open, s.LastStableOffset, s.EndOffset)
+			return o.emit(s)
 		}
-		if err != nil {
-			return err
-		}
+		_, err = fmt.Fprintf(o.env.Stdout, "%s-%d: %d committed, %d aborted, %d open; last stable offset %d of %d\n",
+			s.Topic, s.Partition, s.Committed, s.Aborted, s.Open, s.LastStableOffset, s.EndOffset)
+		return err
+	})
+}
+
+func (o *logOptions) printTransaction(x inspect.Transaction, zone *time.Location) error {
+	if o.json {
+		return o.emit(x)
 	}
-	return nil
+	end := fmt.Sprintf("marker %d", x.MarkerOffset)
+	if x.MarkerOffset < 0 {
+		end = "no marker"
+	}
+	_, err := fmt.Fprintf(o.env.Stdout,
+		"%s-%d  %-9s  producer %d epoch %d  offsets from %d, %s  %s to %s  %d records, %s\n",
+		x.Topic, x.Partition, x.State, x.ProducerID, x.ProducerEpoch, x.FirstOffset, end,
+		inspect.FormatTime(x.FirstTime, zone), inspect.FormatTime(x.EndTime, zone), x.Records, humanBytes(x.Bytes))
+	return err
 }

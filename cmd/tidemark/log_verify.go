@@ -27,7 +27,9 @@ first in a file is shown, with a count.
 
 --json: objects of type "finding", and at the end one of type "summary".
 
-Exit status: 0 nothing found, 1 something found, 2 could not look.`
+What cannot be read is told on the error output, and the rest is checked.
+
+Exit status: 0 nothing found, 1 something found, 2 could not look at all of it.`
 
 const logVerifyExample = `  tidemark log verify /var/lib/kafka
   tidemark log verify /backup/orders-0
@@ -57,7 +59,7 @@ func (o *logOptions) verify(ctx context.Context, args []string, jobs int) error 
 	bar := o.startProgress("verify", targets)
 	var failed error
 	summary, err := inspect.Verify(ctx, o.fs, targets, inspect.VerifyOptions{
-		Settings: settings, Jobs: jobs, Progress: bar.add,
+		Settings: settings, Jobs: jobs, Progress: bar.add, Unreadable: o.tellFailed,
 		Report: func(f inspect.Finding) {
 			if o.json && failed == nil {
 				failed = o.emit(f)
@@ -80,7 +82,10 @@ func (o *logOptions) verify(ctx context.Context, args []string, jobs int) error 
 	} else {
 		o.printSummary(summary)
 	}
-	if summary.Found() > 0 {
+	switch {
+	case summary.Unreadable > 0:
+		return &cli.Exit{Code: 2}
+	case summary.Found() > 0:
 		return &cli.Exit{Code: 1}
 	}
 	return nil
@@ -116,6 +121,9 @@ func (o *logOptions) printSummary(s *inspect.Summary) {
 	if s.Found() > 0 {
 		found = fmt.Sprintf("%d errors, %d warnings, %d notes", s.Findings[inspect.Error], s.Findings[inspect.Warning],
 			s.Findings[inspect.Note])
+	}
+	if s.Unreadable > 0 {
+		use += fmt.Sprintf("; %d files or folders could not be read", s.Unreadable)
 	}
 	if s.Unproven > 0 {
 		use += fmt.Sprintf("; %d segments without a seal", s.Unproven)
