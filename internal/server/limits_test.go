@@ -181,9 +181,11 @@ func TestDelayedConnection(t *testing.T) {
 	if _, body := second.receive(); string(body) != "b" {
 		t.Fatalf("got %q", body)
 	}
+	z.mu.Lock()
 	if len(z.slept) != 1 || z.slept[0] != time.Second {
 		t.Errorf("slept for %v, want a second", z.slept)
 	}
+	z.mu.Unlock()
 	s.dial(t) // is delayed when the server is closed
 }
 
