@@ -133,6 +133,12 @@ func (b *Broker) configure(context.Context) error {
 	for _, key := range node.Unknown() {
 		b.log.Warn("config is not known and has no effect", "key", key)
 	}
+	for _, key := range node.WithoutEffect() {
+		b.log.Warn("config has no effect: what it is about is not built", "key", key)
+		if key == config.AuthorizerKey {
+			b.log.Warn("there is no authorizer: every client may do everything")
+		}
+	}
 	b.static = node
 	b.node.Store(node)
 	c := node.Broker()

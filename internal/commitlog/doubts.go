@@ -26,7 +26,7 @@ const (
 type Doubt struct {
 	Kind      DoubtKind
 	Segment   int64 // base offset
-	Offset    int64 // of the record with the segment's largest timestamp, the one that decides; -1: none is known
+	Offset    int64 // of the record with the segment's largest timestamp, the one that decides; else the segment's first
 	Timestamp int64 // ms, of that record, or of the file's last change
 	Unit      string
 }
@@ -140,7 +140,7 @@ func (l *Log) doubtKept(v *view, i int, t retainTimes) (*Doubt, error) {
 // doubt makes a doubt about a segment, with the record that decides.
 func (l *Log) doubt(kind DoubtKind, v *view, i int) (*Doubt, error) {
 	s := v.segments[i]
-	d := &Doubt{Kind: kind, Segment: s.BaseOffset(), Offset: -1}
+	d := &Doubt{Kind: kind, Segment: s.BaseOffset(), Offset: s.BaseOffset()}
 	if !s.Acquire() {
 		return nil, nil // it went meanwhile
 	}

@@ -44,9 +44,9 @@ func TestRetentionDoubts(t *testing.T) {
 		{"gone, then held back", 60 * minute, []segment{at(t0 - 120*minute), at(t0 + 120*minute), at(t0 - 120*minute)},
 			[]Doubt{{OldOnArrival, 0, 0, t0 - 120*minute, ""}, {FutureTimestamp, 1, 1, t0 + 120*minute, ""}}, 1},
 		{"no timestamps, new", minute, []segment{at(-1), at(-1), at(t0)},
-			[]Doubt{{NoTimestamp, 0, -1, t0, ""}}, 0},
+			[]Doubt{{NoTimestamp, 0, 0, t0, ""}}, 0},
 		{"no timestamps, old", minute, []segment{{[]int64{-1}, []int64{t0 - 2*minute}}, at(t0)},
-			[]Doubt{{NoTimestamp, 0, -1, t0 - 2*minute, ""}}, 1},
+			[]Doubt{{NoTimestamp, 0, 0, t0 - 2*minute, ""}}, 1},
 		{"no retention by time", -1, []segment{at(t0 * 1000), at(t0)}, nil, 0},
 	}
 	for _, test := range tests {

@@ -27,7 +27,6 @@ type Broker struct {
 	SocketSendBufferBytes        int32 // -1: the system's default
 	SocketReceiveBufferBytes     int32 // likewise, and so it is when the key is not set
 	SocketRequestMaxBytes        int32
-	SocketListenBacklogSize      int32
 	MaxConnections               int32
 	MaxConnectionsPerIP          int32
 	MaxConnectionsPerIPOverrides map[string]int32
@@ -35,7 +34,6 @@ type Broker struct {
 	QuotaWindows                 int32 // over which rates are measured
 	QuotaWindow                  time.Duration
 	ConnectionsMaxIdle           time.Duration
-	QueuedMaxRequests            int32
 	QueuedMaxRequestBytes        int64 // ≤ 0: no limit
 	RequestTimeout               time.Duration
 
@@ -48,10 +46,8 @@ type Broker struct {
 	MaxRequestPartitionSizeLimit         int32
 
 	ReplicaHighWatermarkCheckpointInterval time.Duration
-	ReplicaLagTimeMax                      time.Duration
 
 	NumRecoveryThreadsPerDataDir          int32
-	LogDirFailureTimeout                  time.Duration
 	LogInitialTaskDelay                   time.Duration
 	LogRetentionCheckInterval             time.Duration
 	LogFlushSchedulerInterval             time.Duration
@@ -68,7 +64,6 @@ type Broker struct {
 
 	ProducerIDExpiration              time.Duration
 	ProducerIDExpirationCheckInterval time.Duration
-	TransactionMaxTimeout             time.Duration
 	Transactions                      Transactions
 	Groups                            GroupCoordinator
 
@@ -78,9 +73,6 @@ type Broker struct {
 	MetadataLogSegmentAge                     time.Duration
 	MetadataMaxRetentionBytes                 int64
 	MetadataMaxRetention                      time.Duration
-	MetadataMaxIdleInterval                   time.Duration // 0: no no-op records
-	BrokerHeartbeatInterval                   time.Duration
-	BrokerSessionTimeout                      time.Duration
 
 	OffsetsTopic     InternalTopic
 	TransactionTopic InternalTopic
@@ -182,14 +174,12 @@ func (b *Broker) fillLimits(n *Node) {
 	b.SocketSendBufferBytes = n.int("socket.send.buffer.bytes")
 	b.SocketReceiveBufferBytes = n.intIfSet("socket.receive.buffer.bytes")
 	b.SocketRequestMaxBytes = n.int("socket.request.max.bytes")
-	b.SocketListenBacklogSize = n.int("socket.listen.backlog.size")
 	b.MaxConnections = n.int("max.connections")
 	b.MaxConnectionsPerIP = n.int("max.connections.per.ip")
 	b.MaxConnectionCreationRate = n.int("max.connection.creation.rate")
 	b.QuotaWindows = n.int("quota.window.num")
 	b.QuotaWindow = n.duration("quota.window.size.seconds", time.Second)
 	b.ConnectionsMaxIdle = n.ms("connections.max.idle.ms")
-	b.QueuedMaxRequests = n.int("queued.max.requests")
 	b.QueuedMaxRequestBytes = n.long("queued.max.request.bytes")
 	b.RequestTimeout = n.ms("request.timeout.ms")
 	b.AutoCreateTopicsEnable = n.bool("auto.create.topics.enable")
@@ -200,12 +190,10 @@ func (b *Broker) fillLimits(n *Node) {
 	b.MaxIncrementalFetchSessionCacheSlots = n.int("max.incremental.fetch.session.cache.slots")
 	b.MaxRequestPartitionSizeLimit = n.int("max.request.partition.size.limit")
 	b.ReplicaHighWatermarkCheckpointInterval = n.ms("replica.high.watermark.checkpoint.interval.ms")
-	b.ReplicaLagTimeMax = n.ms("replica.lag.time.max.ms")
 }
 
 func (b *Broker) fillLog(n *Node) {
 	b.NumRecoveryThreadsPerDataDir = n.int("num.recovery.threads.per.data.dir")
-	b.LogDirFailureTimeout = n.ms("log.dir.failure.timeout.ms")
 	b.LogInitialTaskDelay = n.ms("log.initial.task.delay.ms")
 	b.LogRetentionCheckInterval = n.ms("log.retention.check.interval.ms")
 	b.LogFlushSchedulerInterval = n.ms("log.flush.scheduler.interval.ms")
@@ -220,7 +208,6 @@ func (b *Broker) fillLog(n *Node) {
 	b.LogCleanerMaxBytesPerSec = n.values["log.cleaner.io.max.bytes.per.second"].f
 	b.ProducerIDExpiration = n.ms("producer.id.expiration.ms")
 	b.ProducerIDExpirationCheckInterval = n.ms("producer.id.expiration.check.interval.ms")
-	b.TransactionMaxTimeout = n.ms("transaction.max.timeout.ms")
 	b.Transactions = n.transactions()
 	b.Groups = n.groups()
 }
@@ -235,9 +222,6 @@ func (b *Broker) fillMetadata(n *Node) {
 	b.MetadataLogSegmentAge = n.ms("metadata.log.segment.ms")
 	b.MetadataMaxRetentionBytes = n.long("metadata.max.retention.bytes")
 	b.MetadataMaxRetention = n.ms("metadata.max.retention.ms")
-	b.MetadataMaxIdleInterval = n.ms("metadata.max.idle.interval.ms")
-	b.BrokerHeartbeatInterval = n.ms("broker.heartbeat.interval.ms")
-	b.BrokerSessionTimeout = n.ms("broker.session.timeout.ms")
 }
 
 func (b *Broker) fillTopics(n *Node) {

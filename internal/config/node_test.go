@@ -131,6 +131,19 @@ func TestUnknownKeysAreNamed(t *testing.T) {
 	}
 }
 
+func TestKeysWithoutEffectAreNamed(t *testing.T) {
+	n := alone(t, map[string]string{
+		AuthorizerKey: "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "ssl.keystore.location": "/etc/k.jks",
+		"metric.reporters": "org.apache.kafka.common.metrics.JmxReporter", "sasl.mechanism.inter.broker.protocol": "GSSAPI",
+		"listener.name.plaintext.sasl.enabled.mechanisms": "PLAIN", "num.io.threads": "4", "log.retention.ms": "1",
+		"remote.log.storage.system.enable": "false",
+	})
+	want := []string{AuthorizerKey, "listener.name.plaintext.sasl.enabled.mechanisms", "ssl.keystore.location"}
+	if got := n.WithoutEffect(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestOwnKeysAreShownWhenSet(t *testing.T) {
 	shown := func(n *Node) *Entry {
 		for _, e := range n.DescribeBroker() {
