@@ -153,7 +153,7 @@ func (c *folderCheck) checkTopicID(s *Settings) error {
 	case isAbsent(err):
 		return c.missingTopicID()
 	case err != nil || s == nil || c.target.LogDir == "" || c.target.Mark != "" || c.inUse ||
-		filepath.Base(c.target.Dir) == metadataFolder:
+		c.target.isMetadata():
 		return err
 	}
 	known, ok := s.topicID(c.target)
@@ -177,7 +177,7 @@ const metadataRepair = "write it anew where the metadata log knows the topic's i
 //
 // Kafka: LogManager of 4.3.1 takes such a folder for a stray, and begins a new one.
 func (c *folderCheck) missingTopicID() error {
-	if c.target.LogDir == "" || c.target.Mark != "" || c.inUse || filepath.Base(c.target.Dir) == metadataFolder {
+	if c.target.LogDir == "" || c.target.Mark != "" || c.inUse || c.target.isMetadata() {
 		return nil
 	}
 	_, err := checkpoint.ReadMetaProperties(c.fs, filepath.Join(c.target.LogDir, checkpoint.MetaPropertiesFile))

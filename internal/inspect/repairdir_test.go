@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"tidemark/internal/inspect"
 	"tidemark/test/golden"
 	"tidemark/vfs"
+	"tidemark/vfs/faultfs"
 )
 
 // loadData copies a whole log directory of Kafka's into memory.
@@ -182,6 +184,121 @@ func TestNodeFiles(t *testing.T) {
 		}
 		if summary, _, _, err := repair(t, fsys, "/data", true); err != nil || summary.Actions > 0 {
 			t.Errorf("%s, %q: %v, %+v", tt.file, tt.content, err, summary)
+		}
+	}
+}
+
+// TestDamageToLogDir changes the files of a log directory that are in no partition's folder, and those of its metadata
+// log, in every kind of way: looking and mending never fail, a second repair has nothing to do, and no file of the other
+// partitions is touched.
+func TestDamageToLogDir(t *testing.T) {
+	step := 6
+	if testing.Short() {
+		step = 24
+	}
+	for dir, seed := range map[string]uint64{"/data": 12, "/data/__cluster_metadata-0": 13} {
+		base := loadData(t)
+		want := partitionFiles(t, base)
+		eachChange(t, base, dir, seed, step, func(fsys vfs.FS, file, what string, _ []byte) {
+			verify(t, fsys, "/data")
+			if _, _, _, err := repair(t, fsys, "/data", true); err != nil {
+				t.Errorf("%s, %s: %v", file, what, err)
+			}
+			if _, again, _, err := repair(t, fsys, "/data", true); err != nil || len(again) > 0 {
+				t.Errorf("%s, %s: again %v, %v", file, what, err, again)
+			}
+			if got := partitionFiles(t, fsys); got != want {
+				t.Errorf("%s, %s: other files were changed", file, what)
+			}
+		})
+	}
+}
+
+// partitionFiles describes the files of all partitions but that of the metadata.
+func partitionFiles(t *testing.T, fsys vfs.FS) string {
+	t.Helper()
+	folders, err := fsys.ReadDir("/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for _, folder := range folders {
+		if !folder.IsDir() || folder.Name() == "__cluster_metadata-0" {
+			continue
+		}
+		dir := filepath.Join("/data", folder.Name())
+		files, err := fsys.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			out.WriteString(dir + "/" + f.Name() + " " + hash(read(t, fsys, dir, f.Name())) + "\n")
+		}
+	}
+	return out.String()
+}
+
+// TestMetadataLogIsNotCut spoils a batch of the metadata log beyond what its checksum can restore: what follows builds on
+// it, so it stays where it is, unlike a batch that one flipped bit is wrong in.
+func TestMetadataLogIsNotCut(t *testing.T) {
+	name := "/data/__cluster_metadata-0/00000000000000000000.log"
+	for _, bytesWrong := range []int{1, 9} {
+		fsys := loadData(t)
+		old := read(t, fsys, "/data/__cluster_metadata-0", filepath.Base(name))
+		changed := slices.Clone(old)
+		for i := range bytesWrong {
+			changed[2000+i] ^= 4
+		}
+		replace(t, fsys, name, changed)
+		_, _, left, err := repair(t, fsys, "/data", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := changed
+		if bytesWrong == 1 {
+			want = old
+		}
+		if string(read(t, fsys, "/data/__cluster_metadata-0", filepath.Base(name))) != string(want) {
+			t.Errorf("%d bytes wrong: the log is not what it should be; left:\n%s", bytesWrong, texts(left))
+		}
+		if bytesWrong > 1 && !hasFinding(left, inspect.BadChecksum, name) {
+			t.Errorf("left:\n%s", texts(left))
+		}
+	}
+}
+
+// TestRepairDirInterrupted lets every call of a repair of the directory's own files fail, and then loses what was not
+// synced: a repair of what is left comes to the same end.
+func TestRepairDirInterrupted(t *testing.T) {
+	base := loadData(t)
+	broken := "0\n1\nt-a 0 3\njunk\n"
+	if err := vfs.WriteFileAtomic(base, "/data/"+checkpoint.HighWatermarkFile, []byte(broken)); err != nil {
+		t.Fatal(err)
+	}
+	if err := base.Remove("/data/t-a-1/partition.metadata"); err != nil {
+		t.Fatal(err)
+	}
+	base.SyncAll()
+	rng := rand.New(rand.NewPCG(4, 4))
+	mended := func(fsys *vfs.Mem) string {
+		if _, _, left, err := repair(t, fsys, "/data", true); err != nil || len(left) > 0 {
+			t.Fatalf("%v, left:\n%s", err, texts(left))
+		}
+		return string(read(t, fsys, "/data", checkpoint.HighWatermarkFile)) +
+			string(read(t, fsys, "/data", "cut-"+checkpoint.HighWatermarkFile)) +
+			string(read(t, fsys, "/data/t-a-1", checkpoint.PartitionMetadataFile))
+	}
+	want := mended(base.CrashClone(rng, 1))
+	if !strings.Contains(want, broken) {
+		t.Fatalf("what was cut is not kept: %q", want)
+	}
+	for n := int64(1); ; n += 7 {
+		disk := base.CrashClone(rng, 1)
+		if _, _, _, err := repair(t, faultfs.Wrap(disk, &faultfs.Nth{N: n, Sticky: true}), "/data", true); err == nil {
+			break
+		}
+		if got := mended(disk.CrashClone(rng, 0.5)); got != want {
+			t.Fatalf("call %d failed: the repair comes to another end: %q", n, got)
 		}
 	}
 }

@@ -62,6 +62,10 @@ func (p *partitionPlan) planSegment(r *segmentReport, i int) error {
 	if err := l.decideRanges(); err != nil {
 		return err
 	}
+	behind := func(w [2]int64) bool { return w[1] < l.size || p.folder.nextBase(i) >= 0 }
+	if p.target.isMetadata() && slices.ContainsFunc(l.without, behind) {
+		return nil // what is behind builds on it
+	}
 	if odd {
 		l.decideOffsets(p.folder.nextBase(i))
 	}

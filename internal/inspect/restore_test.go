@@ -15,9 +15,9 @@ import (
 // TestRepairRestores mends folders with changes of every kind in one file. No batch that is still there is lost or moved,
 // a file beside the logs gets back the bytes that Kafka gave it, and a second repair finds nothing to do.
 func TestRepairRestores(t *testing.T) {
-	step := 9
+	step := 18
 	if testing.Short() {
-		step = 27
+		step = 54
 	}
 	for name, tree := range map[string]golden.Tree{
 		"10-crash-intact": golden.Before, "10-clean-intact": golden.Before, "06-transactions-all-decided": golden.Dir0,

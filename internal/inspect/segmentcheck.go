@@ -315,8 +315,7 @@ func (c *segmentCheck) badMiddle(at, next int64, damage *record.CorruptError) {
 	f := c.add(Error, BadBatch, at, c.report.next,
 		fmt.Sprintf("%d bytes are no batch (%s); the next good batch is at %d", next-at, damage.Reason, next),
 		fmt.Sprintf("readers stop at offset %d; a recovery by Kafka cuts here and deletes what is behind", c.report.next),
-		"restore a single flipped bit if that is all; else keep the bytes in a cut-* file and close the gap, "+
-			"so that what is behind can be read")
+		"restore a single flipped bit if that is all; else "+c.takenOut("the bytes"))
 	f.Bytes = next - at
 	c.offsets.skip(at, next)
 }
@@ -371,6 +370,14 @@ func (c *segmentCheck) readError(err error) error {
 	return err
 }
 
+// takenOut says what becomes of bytes of a log that cannot be restored.
+func (c *segmentCheck) takenOut(what string) string {
+	if c.target.isMetadata() {
+		return "none: the metadata behind builds on it; take the log from another controller"
+	}
+	return "keep " + what + " in a cut-* file and close the gap, so that what is behind can be read"
+}
+
 // goodInside finds the good batch that begins inside of a bad one, when none begins where the bad one ends.
 func (c *segmentCheck) goodInside(pos, end int64) (at int64, ok bool) {
 	if end == c.size || wholeBatch(c.file, end, c.size, c.most()) {
@@ -391,7 +398,7 @@ func (c *segmentCheck) badChecksum(h record.Header, pos int64) {
 		fmt.Sprintf("the checksum of the batch of %d bytes is wrong: %s", h.SizeBytes, what),
 		fmt.Sprintf("consumers stop at offset %d with a checksum error; a recovery by Kafka cuts here and deletes what is "+
 			"behind", c.report.next),
-		"restore a single flipped bit if that is all; else keep the batch in a cut-* file and close the gap")
+		"restore a single flipped bit if that is all; else "+c.takenOut("the batch"))
 	f.Bytes = end - pos
 	c.offsets.skip(pos, end)
 }

@@ -40,6 +40,9 @@ type Target struct {
 // Name is the partition as "topic-partition".
 func (t Target) Name() string { return fmt.Sprintf("%s-%d", t.Topic, t.Partition) }
 
+// isMetadata reports whether the target is the metadata log of a node.
+func (t Target) isMetadata() bool { return filepath.Base(t.Dir) == metadataFolder }
+
 // wants reports whether a segment is meant.
 func (t Target) wants(base int64) bool {
 	return t.Segments == nil || slices.Contains(t.Segments, base)

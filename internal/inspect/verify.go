@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -108,7 +107,7 @@ type partitionCheck struct {
 //
 // Kafka: 4.4 does not close its metadata log when it stops in good order; its indexes keep their full size.
 func (p *partitionCheck) closed() bool {
-	return p.dir != nil && p.dir.clean && filepath.Base(p.target.Dir) != metadataFolder
+	return p.dir != nil && p.dir.clean && !p.target.isMetadata()
 }
 
 // plan starts the checks of all segments, in order.
@@ -178,7 +177,7 @@ func (v *verifier) begin(t Target) (*partitionCheck, error) {
 	} else if !slices.ContainsFunc(f.logs, func(base int64) bool { return hasEntries(v.fs, t.Dir, base) }) {
 		p.interval = int64(cfg.IndexIntervalBytes)
 	}
-	if filepath.Base(t.Dir) == metadataFolder {
+	if t.isMetadata() {
 		if err := p.folder.checkMetadata(); err != nil {
 			return nil, err
 		}

@@ -212,6 +212,9 @@ func eachChange(t *testing.T, base vfs.FS, dir string, seed uint64, step int,
 	}
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
+		if e.IsDir() {
+			continue
+		}
 		old, err := vfs.ReadFile(base, name)
 		if err != nil {
 			t.Fatal(err)
