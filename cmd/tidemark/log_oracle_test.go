@@ -49,6 +49,7 @@ func TestKafkaStartsOnRepaired(t *testing.T) {
 		}
 		mustWrite(t, filepath.Join(dir, "partition.metadata"), id)
 	}
+	spoilNode(t, node.Dir, cases[0].PartitionName())
 	out, errs, status := call(t, "", "log", "repair", "--apply", "--set", "index.interval.bytes=250", node.Dir)
 	if status == 2 || !strings.Contains(out, "changes made") {
 		t.Fatalf("repair: status %d\n%s%s", status, out, errs)
@@ -74,6 +75,18 @@ func TestKafkaStartsOnRepaired(t *testing.T) {
 	dumpWhole(t, k, logs, "--deep-iteration")
 	again.Stop(t)
 	dumpWhole(t, k, indexes, "--verify-index-only")
+}
+
+// spoilNode makes a log directory one that Kafka does not start over, and a folder one that it takes for a stray.
+func spoilNode(t *testing.T, dir, folder string) {
+	t.Helper()
+	for _, name := range []string{"replication-offset-checkpoint", "recovery-point-offset-checkpoint",
+		"log-start-offset-checkpoint", "cleaner-offset-checkpoint"} {
+		mustWrite(t, filepath.Join(dir, name), []byte("0\n1\njunk\n"))
+	}
+	if err := os.Remove(filepath.Join(dir, folder, "partition.metadata")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // countRecords reads a topic of one partition from its start to its end; markers do not count.
