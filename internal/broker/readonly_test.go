@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +24,7 @@ import (
 
 	"tidemark/internal/checkpoint"
 	"tidemark/internal/metadata"
+	"tidemark/test/golden"
 	"tidemark/vfs"
 )
 
@@ -479,5 +481,49 @@ func TestReadOnlyTellsWhatTheMetadataLogLacks(t *testing.T) {
 	}
 	if _, logged := start(dir); !strings.Contains(logged, "there is no metadata log") {
 		t.Errorf("logged:\n%s", logged)
+	}
+}
+
+// A directory of Kafka's is served with the ids, partitions, configs and committed offsets that Kafka told of it.
+func TestReadOnlyTellsWhatKafkaTold(t *testing.T) {
+	c := golden.Load(t, "13-data")
+	b := startReadOnly(t, c.TreePath(t, golden.Data))
+	admin := kadm.NewClient(client(t, b))
+	topics, err := admin.ListTopicsWithInternal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, partitions := c.Rows(t, "topics.tsv"), 0
+	for _, row := range want {
+		topic, ok := topics[row["topic"]]
+		if !ok || checkpoint.FormatID(topic.ID) != row["id"] {
+			t.Errorf("topic %s: %v, id %s, want %s", row["topic"], ok, topic.ID, row["id"])
+			continue
+		}
+		var set []string
+		for _, config := range describeTopic(t, b, row["topic"]) {
+			if key, ok := strings.CutSuffix(config, " DYNAMIC_TOPIC_CONFIG"); ok {
+				set = append(set, key)
+			}
+		}
+		if slices.Sort(set); strings.Join(set, ",") != row["configs"] {
+			t.Errorf("topic %s: configs %q, want %q", row["topic"], set, row["configs"])
+		}
+	}
+	for _, topic := range topics {
+		partitions += len(topic.Partitions)
+	}
+	if partitions != len(want) {
+		t.Errorf("%d partitions, want %d", partitions, len(want))
+	}
+	for _, row := range c.Rows(t, "groups.tsv") {
+		offsets, err := admin.FetchOffsets(t.Context(), row["group"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		partition, _ := strconv.Atoi(row["partition"])
+		if o, _ := offsets.Lookup(row["topic"], int32(partition)); strconv.FormatInt(o.At, 10) != row["offset"] {
+			t.Errorf("group %s, %s-%d: offset %d, want %s", row["group"], row["topic"], partition, o.At, row["offset"])
+		}
 	}
 }
