@@ -70,6 +70,9 @@ func logCommand(env *cli.Env) *cobra.Command {
 	f.StringSliceVar(&o.topics, "topic", nil, "only topics of these `NAMES`; * and ? match as in a shell")
 	f.Int32SliceVar(&o.parts, "partition", nil, "only partitions of these `NUMBERS`")
 	f.StringArrayVar(&o.set, "set", nil, "`KEY=VALUE`, a topic config that holds for all topics looked at")
+	_ = c.RegisterFlagCompletionFunc("topic", o.completeTopics)
+	_ = c.RegisterFlagCompletionFunc("partition", o.completePartitions)
+	_ = c.RegisterFlagCompletionFunc("set", cobra.NoFileCompletions)
 	_ = c.RegisterFlagCompletionFunc("zone", cobra.FixedCompletions([]string{"UTC", "Local"},
 		cobra.ShellCompDirectiveNoFileComp))
 	f.StringVar(&o.config, "config", "", "`FILE` of the broker's settings (server.properties), for what topics do not set")
@@ -98,7 +101,7 @@ func logCommand(env *cli.Env) *cobra.Command {
 type output struct {
 	io.Writer
 	failed   error // the first error
-	terminal bool  // that wants colours and progress
+	terminal bool
 }
 
 func (w *output) Write(p []byte) (int, error) {
@@ -283,10 +286,13 @@ func humanBytes(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", size, "KMGTP"[letter])
 }
 
-// onTerminal reports whether a stream is a terminal that wants colours and progress.
+// onTerminal reports whether a stream is a terminal that can show progress.
 func onTerminal(w io.Writer) bool {
 	if o, ok := w.(*output); ok {
 		return o.terminal
 	}
-	return os.Getenv("TERM") != "dumb" && os.Getenv("NO_COLOR") == "" && isTerminal(w)
+	return os.Getenv("TERM") != "dumb" && isTerminal(w)
 }
+
+// colored reports whether a stream is a terminal that wants colours.
+func colored(w io.Writer) bool { return onTerminal(w) && os.Getenv("NO_COLOR") == "" }

@@ -62,6 +62,7 @@ func logCatCommand(o *logOptions) *cobra.Command {
 	f.StringVar(&a.isolation, "isolation", isolations[0], strings.Join(isolations, " or "))
 	f.Int64Var(&a.limit, "limit", 0, "end after so many records of a partition (0: no limit)")
 	f.BoolVar(&a.control, "control", false, "show control records too")
+	noFiles(c, "from", "to", "key", "grep", "limit")
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(catFormats, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("isolation", cobra.FixedCompletions(isolations, cobra.ShellCompDirectiveNoFileComp))
 	return c

@@ -32,6 +32,7 @@ func logExportCommand(o *logOptions) *cobra.Command {
 	}
 	c.Flags().StringVar(&from, "from", "", "first OFFSET or time:TIME")
 	c.Flags().StringVar(&to, "to", "", "OFFSET or time:TIME to end before")
+	noFiles(c, "from", "to")
 	c.Flags().StringVarP(&out, "output", "o", "", "folder in which the partitions' folders are made")
 	return c
 }

@@ -53,6 +53,7 @@ func logFindCommand(o *logOptions) *cobra.Command {
 	}
 	c.Flags().StringVar(&at, "time", "", "the first record at this time or later")
 	c.Flags().StringVar(&offset, "offset", "", "the record at this offset")
+	noFiles(c, "time", "offset")
 	c.Flags().BoolVar(&explain, "explain", false, "show the way through the indexes")
 	return c
 }

@@ -104,7 +104,7 @@ func (o *logOptions) printFinding(f inspect.Finding) {
 		count = fmt.Sprintf(" (the first of %d)", f.Count)
 	}
 	severity := string(f.Severity)
-	if onTerminal(o.env.Stdout) {
+	if colored(o.env.Stdout) {
 		colors := map[inspect.Severity]string{inspect.Error: "\x1b[31m", inspect.Warning: "\x1b[33m", inspect.Note: "\x1b[2m"}
 		severity = colors[f.Severity] + severity + "\x1b[0m"
 	}
