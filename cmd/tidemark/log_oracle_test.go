@@ -54,6 +54,7 @@ func TestKafkaStartsOnRepaired(t *testing.T) {
 	if status == 2 || !strings.Contains(out, "changes made") {
 		t.Fatalf("repair: status %d\n%s%s", status, out, errs)
 	}
+	dumpWritten(t, k, out)
 	again := k.Start(t, oracle.NodeOptions{Dir: node.Dir, Properties: map[string]string{"log.retention.ms": "-1"}})
 	if complaints := again.Errors(); len(complaints) > 0 {
 		t.Errorf("Kafka complains: %s", strings.Join(complaints, "\n"))
@@ -75,6 +76,23 @@ func TestKafkaStartsOnRepaired(t *testing.T) {
 	dumpWhole(t, k, logs, "--deep-iteration")
 	again.Stop(t)
 	dumpWhole(t, k, indexes, "--verify-index-only")
+}
+
+// written is a line of a repair about a file that it wrote.
+var written = regexp.MustCompile(`(?m)^do: (\S+\.(log|index|timeindex|txnindex|snapshot)): (rebuild|write|end|restore|take)`)
+
+// dumpWritten has Kafka's tool read what a repair wrote, before Kafka itself has had a look at it.
+func dumpWritten(t *testing.T, k *oracle.Kafka, output string) {
+	t.Helper()
+	files := map[string][]string{}
+	for _, m := range written.FindAllStringSubmatch(output, -1) {
+		if info, err := os.Stat(m[1]); err == nil && info.Size() > 0 {
+			files[m[2]] = append(files[m[2]], m[1])
+		}
+	}
+	dumpWhole(t, k, files["log"], "--deep-iteration")
+	dumpWhole(t, k, append(files["index"], files["timeindex"]...), "--verify-index-only")
+	dumpWhole(t, k, append(files["txnindex"], files["snapshot"]...))
 }
 
 // spoilNode makes a log directory one that Kafka does not start over, and a folder one that it takes for a stray.
