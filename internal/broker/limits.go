@@ -18,8 +18,10 @@ const (
 	creationRateQuota = "connection_creation_rate"
 )
 
-// limitConnections puts the limits of configs and quotas in force.
+// limitConnections puts the limits of configs and quotas in force, the latest ones: looking up names takes time.
 func (b *Broker) limitConnections() {
+	b.limiting.Lock()
+	defer b.limiting.Unlock()
 	b.server.SetLimits(connectionLimits(b.node.Load(), b.quorum.Image()))
 }
 

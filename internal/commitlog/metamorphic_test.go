@@ -85,8 +85,8 @@ func TestAgainstModel(t *testing.T) {
 }
 
 // beyondModel says that a power loss left a whole batch behind a lost one, which is damage that stays: the model does
-// not read around it, as TestCrashesAtEverySync does. Or that a whole batch is left but for its base offset, which no checksum
-// covers: behind other damage it is another batch then, and nobody can tell.
+// not read around it, as TestCrashesAtEverySync does. Or that a whole batch is left but for its base offset, which no
+// checksum covers: behind other damage it is another batch then, and nobody can tell.
 func (w *world) beyondModel(after *world) bool {
 	names, err := w.mem.ReadDir(worldDir)
 	if err != nil {
