@@ -71,7 +71,7 @@ type Broker struct {
 	admin     *admin
 	listeners []boundListener
 	opened    []config.Listener // the config by which they were opened
-	limiting  sync.Mutex // held while limits of connections are put in force
+	limiting  sync.Mutex        // held while limits of connections are put in force
 	serving   sync.WaitGroup
 	ready     atomic.Bool
 	startTook atomic.Int64 // ns
