@@ -15,6 +15,9 @@ const logTxnsHelp = `Txns lists the transactions of partitions, from the batches
 offsets of the first record and of the marker, times, and how it ended. Open ones come last;
 readers of committed records get no further than the first of them (the last stable offset).
 
+A transaction is printed when its marker is met. In memory are those that are open at that point, and the last batches
+of each producer id in the log.
+
 --json: objects of type "transaction", and for each partition one of type "transactions".`
 
 const logTxnsExample = `  tidemark log txns /var/lib/kafka/orders-0

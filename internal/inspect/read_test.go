@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tidemark/internal/commitlog"
 	"tidemark/internal/inspect"
+	"tidemark/internal/segment"
 	"tidemark/record"
 	"tidemark/test/golden"
 	"tidemark/vfs"
@@ -302,4 +304,53 @@ func TestFindExplains(t *testing.T) {
 		f.Explain.TimeEntry.Timestamp > at || f.Explain.SegmentBase > f.Record.Offset || f.Explain.BytesScanned == 0 {
 		t.Errorf("%+v\n%+v", f, f.Explain)
 	}
+}
+
+// TestTransactionsBehindDamage wipes one batch after the other out: the transactions behind it are listed all the same.
+func TestTransactionsBehindDamage(t *testing.T) {
+	c := golden.Load(t, "06-transactions")
+	fsys, dir := vfs.NewMem(), "/data/"+c.PartitionName()
+	c.CopyTo(t, fsys, golden.Dir0, dir)
+	count := func(at inspect.Target) (n int) {
+		t.Helper()
+		s, err := inspect.Transactions(fsys, at, nil, func(inspect.Transaction) error { n++; return nil })
+		if err != nil || s.EndOffset == 0 {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		return n
+	}
+	at := target(t, fsys, dir)
+	all := count(at)
+	wiped := 0
+	for _, base := range basesOf(t, fsys, dir) {
+		name := filepath.Join(dir, segment.Name(base, segment.LogSuffix))
+		whole, err := vfs.ReadFile(fsys, name)
+		for pos := 0; pos < len(whole) && err == nil; wiped++ {
+			h, _ := record.ParseHeader(whole[pos:])
+			end := pos + int(h.SizeBytes)
+			err = vfs.WriteFileAtomic(fsys, name, slices.Concat(whole[:pos], make([]byte, h.SizeBytes), whole[end:]))
+			if n := count(at); n < all-1 {
+				t.Errorf("without the batch at %d of segment %d there are %d transactions of %d", pos, base, n, all)
+			}
+			pos = end
+		}
+		if err := errors.Join(err, vfs.WriteFileAtomic(fsys, name, whole)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all < 3 || wiped < 10 {
+		t.Errorf("%d transactions, %d batches: too few to tell", all, wiped)
+	}
+}
+
+// basesOf are the base offsets of a folder's segments.
+func basesOf(t *testing.T, fsys vfs.FS, dir string) (bases []int64) {
+	t.Helper()
+	at := target(t, fsys, dir)
+	each := func(s inspect.SegmentInfo) error { bases = append(bases, s.BaseOffset); return nil }
+	_, err := inspect.List(fsys, at, commitlog.DefaultConfig(), inspect.ListOptions{Segment: each})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bases
 }

@@ -46,7 +46,7 @@ type partitionReport struct {
 	report    *report
 }
 
-// maxListed bounds the findings of the page.
+// maxListed bounds the findings of the page, and the segments of a partition.
 const maxListed = 500
 
 // Report writes one page of HTML with pictures of the targets. The page needs nothing else: no script, no font and no

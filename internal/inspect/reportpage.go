@@ -214,7 +214,11 @@ func (one *partitionReport) segments(p *page) {
 <tr><th>Base offset</th><th class="n">Log</th><th class="n">Offset entries</th><th class="n">Time entries</th>`+
 		`<th class="n">Scan p99</th><th>Largest time</th></tr>
 `, len(one.Stats.Segments))
-	for _, s := range one.Stats.Segments {
+	for i, s := range one.Stats.Segments {
+		if i == maxListed {
+			p.put(`<tr><td colspan="6">… and %v more: tidemark log stats --segments</td></tr>`, len(one.Stats.Segments)-i)
+			break
+		}
 		p.put("<tr><td>%v</td>", s.BaseOffset)
 		p.numbers(sizeOf(s.SizeBytes), s.OffsetEntries, s.TimeEntries, sizeOf(s.ScanP99))
 		p.put("<td>%v</td></tr>\n", one.report.time(s.LargestTimestamp))

@@ -2,9 +2,12 @@ package inspect
 
 import (
 	"cmp"
+	"math"
+	"path/filepath"
 	"slices"
 
 	"tidemark/internal/producerstate"
+	"tidemark/internal/segment"
 	"tidemark/record"
 	"tidemark/vfs"
 )
@@ -49,20 +52,65 @@ func Transactions(fsys vfs.FS, t Target, progress func(bytes int64),
 		return nil, err
 	}
 	s := &TransactionSummary{Type: "transactions", Topic: t.Topic, Partition: t.Partition}
-	if len(f.logs) == 0 {
+	first := slices.IndexFunc(f.logs, t.wants)
+	if first < 0 {
 		return s, nil
 	}
-	_, snapshotErr := readSnapshot(fsys, t.Dir, f.logs[0])
-	state, err := newReplay(fsys, t, f.logs[0], snapshotErr == nil)
+	s.EndOffset = f.logs[first]
+	_, snapshotErr := readSnapshot(fsys, t.Dir, f.logs[first])
+	state, err := newReplay(fsys, t, f.logs[first], snapshotErr == nil)
 	if err != nil {
 		return nil, err
 	}
 	w := &txnWalk{target: t, state: state, open: make(map[int64]*Transaction), summary: s, each: each, passed: progress}
 	w.known()
-	if err := eachHeader(fsys, t, 0, w.batch); err != nil {
-		return nil, err
+	for i, base := range f.logs {
+		if !t.wants(base) {
+			continue
+		}
+		if err := w.segment(fsys, base, f.nextBase(i)); err != nil {
+			return nil, err
+		}
 	}
 	return s, w.finish()
+}
+
+// segment goes over the batches of a segment. Behind bytes that are no batch it goes on with the next good one.
+func (w *txnWalk) segment(fsys vfs.FS, base, next int64) error {
+	name := filepath.Join(w.target.Dir, segment.Name(base, segment.LogSuffix))
+	f, err := fsys.Open(name)
+	if isAbsent(err) {
+		return nil // a broker deleted it meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	most := base + math.MaxInt32
+	if next >= 0 {
+		most = min(most, next-1)
+	}
+	sc := record.NewScanner(f, 0, info.Size())
+	sc.MaxBatchBytes = maxDecoded
+	for {
+		for sc.Next() {
+			if err := w.batch(sc.Header(), sc.Batch); err != nil {
+				return err
+			}
+		}
+		if err := sc.Err(); err == nil || !isDamage(err) {
+			return err
+		}
+		from, ok := resync(f, sc.Pos()+1, info.Size(), info.Size(), max(base, w.summary.EndOffset), most)
+		if !ok {
+			return nil
+		}
+		sc.Reset(f, from, info.Size())
+	}
 }
 
 type txnWalk struct {
