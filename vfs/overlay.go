@@ -215,7 +215,8 @@ func (o *overlay) adopt(name string, removed bool, flag int) (*overlayNode, erro
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrExist}
 		}
 		if err == nil {
-			return &overlayNode{from: filepath.Clean(name), baseBytes: info.Size(), size: info.Size(), modified: info.ModTime()}, nil
+			size := info.Size()
+			return &overlayNode{from: filepath.Clean(name), baseBytes: size, size: size, modified: info.ModTime()}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err

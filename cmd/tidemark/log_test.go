@@ -157,7 +157,8 @@ func TestLogHelp(t *testing.T) {
 // TestLogReportToPipe writes the page to the standard output and to a named pipe, which stays one.
 func TestLogReportToPipe(t *testing.T) {
 	dir := golden.Load(t, "01-empty").TreePath(t, golden.Dir0)
-	if out, errs, status := call(t, "", "log", "report", "-o", "-", dir); status != 0 || !strings.Contains(out, "</html>") {
+	out, errs, status := call(t, "", "log", "report", "-o", "-", dir)
+	if status != 0 || !strings.Contains(out, "</html>") {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
 	pipe := filepath.Join(t.TempDir(), "pipe")

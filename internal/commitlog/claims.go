@@ -15,8 +15,8 @@ type passedOver struct {
 // PassOver finds out how many segments at the start of the log hold no record of the time ts (ms) or later, for one
 // look-up in a log opened with [OpenTolerant]: [Log.OffsetForTime] of that time begins behind them. Instead of checking
 // each segment's indexes against its log, as a first look-up does, it believes a time index whose last entry the last
-// batch of the log confirms (see [segment.Segment.Claim]), and asks for the truth where that cannot be. A time index that
-// claims more than the truth only has the search begin early. Errors are the disk's.
+// batch of the log confirms (see [segment.Segment.Claim]), and asks for the truth where that cannot be. A time index
+// that claims more than the truth only has the search begin early. Errors are the disk's.
 func (l *Log) PassOver(ts int64) error {
 	segments := l.view.Load().segments
 	n := atomic.Int64{}

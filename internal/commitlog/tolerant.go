@@ -85,8 +85,8 @@ func endOf(last *segment.Segment) (end, pos int64, err error) {
 }
 
 // EachSegment calls a function for each segment of the log in a partition's folder, oldest first, with what
-// [Log.Segments] tells of a log opened with [OpenTolerant]; but memory does not grow with the segments, apart from their
-// base offsets. It returns where the log starts and ends. It ends with the function's error.
+// [Log.Segments] tells of a log opened with [OpenTolerant]; but memory does not grow with the segments, apart from
+// their base offsets. It returns where the log starts and ends. It ends with the function's error.
 func EachSegment(o Options, each func(SegmentInfo) error) (start, end int64, err error) {
 	o.FS, o.Files, o.Pages, o.Clean = vfs.Overlay(o.FS), nil, nil, true
 	l := newLog(o)

@@ -140,8 +140,8 @@ func entriesLog(t *testing.T) string {
 
 // operations are all operations that read, over the log in a folder; each gets the records of cat.
 func operations(t *testing.T, dir string, each func(inspect.Record) error) map[string]func() error {
-	fsys, cfg, set, now := vfs.OS(), commitlog.DefaultConfig(), settings(t, vfs.OS(), nil), time.UnixMilli(1_796_000_000_000)
-	at := target(t, fsys, dir)
+	fsys, cfg, now := vfs.OS(), commitlog.DefaultConfig(), time.UnixMilli(1_796_000_000_000)
+	set, at := settings(t, fsys, nil), target(t, fsys, dir)
 	all := []inspect.Target{at}
 	find := func(q inspect.Query) func() error {
 		return func() error { _, err := inspect.Find(fsys, at, cfg, q, true); return err }

@@ -42,9 +42,9 @@ type TransactionSummary struct {
 }
 
 // Transactions calls a function for each transaction, in the order of their ends, the open ones last. In memory are the
-// open transactions and an entry for each producer id in the log, none for transactions that have ended. progress, which
-// may be nil, is called with numbers of bytes passed. Errors are the disk's and the function's; damaged parts are left
-// out.
+// open transactions and an entry for each producer id in the log, none for transactions that have ended. progress,
+// which may be nil, is called with numbers of bytes passed. Errors are the disk's and the function's; damaged parts are
+// left out.
 func Transactions(fsys vfs.FS, t Target, progress func(bytes int64),
 	each func(Transaction) error) (*TransactionSummary, error) {
 	f, err := readFolder(fsys, t.Dir)
