@@ -234,7 +234,7 @@ type heatCell struct{ class, title string }
 // maxCells bounds the parts of a heat strip.
 const maxCells = 256
 
-// fileSample keeps some of the files of each kind, evenly spread: up to maxCells all of them, else half of that at least.
+// fileSample keeps some of the files of each kind, evenly spread: all of them, or half of maxCells at least.
 type fileSample struct {
 	kept         []FileResidency
 	first        int // in kept, of the kind at hand

@@ -23,8 +23,8 @@ var claimBuffers = sync.Pool{New: func() any { return new([claimBytes]byte) }}
 //
 // Where plain is false, ts means nothing: ask [Segment.Largest]. It is true when the last entries of the time index
 // rise, the very last one is of the last offset before next, and the batch of that offset has its timestamp. Such an
-// index was not cut short, has no zeros at its end, and a changed last timestamp would not be that of the batch. A claim
-// of least or more is not confirmed. Errors are the disk's.
+// index was not cut short, has no zeros at its end, and a changed last timestamp would not be that of the batch. A
+// claim of least or more is not confirmed. Errors are the disk's.
 func (s *Segment) Claim(next, least int64) (ts int64, plain bool, err error) {
 	s.maxMu.Lock()
 	e, known := s.max, s.maxKnown
