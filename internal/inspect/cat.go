@@ -143,7 +143,7 @@ func (c *catter) run() error {
 				return err
 			}
 			c.o.Warn(err.Error())
-			if at = c.behindSegment(at); at < 0 {
+			if at = c.behindDamage(at, err); at < 0 {
 				return nil
 			}
 			continue
@@ -180,6 +180,35 @@ func (c *catter) bytes(slice *commitlog.Slice) ([]byte, error) {
 		c.o.Progress(int64(len(data)))
 	}
 	return data, err
+}
+
+// behindDamage is where to go on after an error that tells of damage at an offset: at the next good batch of the segment,
+// else at the next segment; -1: there is none.
+func (c *catter) behindDamage(at int64, err error) int64 {
+	next := c.behindSegment(at)
+	var damage *record.CorruptError
+	if !errors.As(err, &damage) || damage.Pos < 0 {
+		return next
+	}
+	f, err := c.fs.Open(damage.File)
+	if err != nil {
+		return next
+	}
+	defer f.Close()
+	size, err := fileSize(c.fs, damage.File)
+	if err != nil {
+		return next
+	}
+	most := int64(math.MaxInt64)
+	if next >= 0 {
+		most = next - 1
+	}
+	pos, ok := resync(f, damage.Pos+1, size, size, at+1, most)
+	sc := record.NewScanner(f, pos, size)
+	if !ok || !sc.Next() {
+		return next
+	}
+	return sc.Header().BaseOffset
 }
 
 // behindSegment is the base of the segment behind the one that holds an offset; -1: there is none.

@@ -110,6 +110,9 @@ func (x *exporter) run() error {
 		switch {
 		case isDamage(err):
 			x.summary.Left++
+			if next = x.read.behindDamage(at, err); next < 0 {
+				return nil
+			}
 		case err != nil:
 			return err
 		default:

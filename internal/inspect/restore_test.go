@@ -3,9 +3,12 @@ package inspect_test
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"tidemark/internal/commitlog"
 	"tidemark/internal/inspect"
 	"tidemark/record"
 	"tidemark/test/golden"
@@ -160,5 +163,40 @@ func TestRepairPutsOffsetsRight(t *testing.T) {
 		if bytes.Equal(read(t, fsys, dir, file), old) != tt.restored {
 			t.Errorf("%s: restored %v, left:\n%s", what, !tt.restored, texts(left))
 		}
+	}
+}
+
+// TestCatGoesOnBehindDamage takes bytes out of a batch: all records but its own are printed, and exported.
+func TestCatGoesOnBehindDamage(t *testing.T) {
+	fsys, dir := load(t, golden.Load(t, "10-clean-intact"), golden.Before)
+	cfg := commitlog.DefaultConfig()
+	offsets := func(dir string) (out []int64) {
+		err := inspect.Cat(fsys, target(t, fsys, dir), cfg, inspect.CatOptions{Control: true, Warn: func(string) {}},
+			func(r inspect.Record) error {
+				out = append(out, r.Offset)
+				return nil
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	want := offsets(dir)
+	file := "00000000000000000000.log"
+	old := read(t, fsys, dir, file)
+	at := batches(old)[5]
+	end := int(at.pos) + int(at.h.SizeBytes)
+	replace(t, fsys, filepath.Join(dir, file), append(bytes.Clone(old[:end-9]), old[end:]...))
+	want = slices.DeleteFunc(want, func(o int64) bool { return o >= at.h.BaseOffset && o <= at.h.LastOffset })
+	if got := offsets(dir); !slices.Equal(got, want) {
+		t.Errorf("%d records, want %d", len(got), len(want))
+	}
+	copied, err := inspect.Export(fsys, target(t, fsys, dir), cfg, inspect.Range{}, "/out",
+		time.UnixMilli(1_796_000_000_000), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := offsets(copied.Dir); !slices.Equal(got, want) || copied.Left == 0 {
+		t.Errorf("%d records were exported, want %d; %d left out", len(got), len(want), copied.Left)
 	}
 }
