@@ -106,7 +106,7 @@ func (x *exporter) run() error {
 	for at := x.read.from; at < x.read.to; {
 		slice, err := x.read.log.Read(at, commitlog.ReadOptions{MaxBytes: readChunk, MinOneBatch: true,
 			UpTo: x.read.log.EndOffset()})
-		next := int64(-1)
+		var next int64
 		switch {
 		case isDamage(err):
 			x.summary.Left++
