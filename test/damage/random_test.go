@@ -95,7 +95,7 @@ func (s *spoiler) spoil() {
 	base := bases[s.rng.IntN(len(bases))]
 	last := bases[len(bases)-1]
 	index := logName(base)[:20] + []string{".index", ".timeindex", ".txnindex"}[s.rng.IntN(3)]
-	switch s.rng.IntN(16) {
+	switch s.rng.IntN(18) {
 	case 0, 1:
 		s.flip(base)
 	case 2:
@@ -127,6 +127,10 @@ func (s *spoiler) spoil() {
 		s.snapshots()
 	case 15:
 		s.files(base)
+	case 16:
+		s.missing(base)
+	case 17:
+		s.insert(base)
 	}
 }
 
@@ -201,6 +205,31 @@ func (s *spoiler) length(base int64) {
 		if pos, size := s.dataBatch(b); size > 0 {
 			b[pos+8+s.rng.IntN(4)] ^= 1 << s.rng.IntN(8)
 			s.note("of the batch at %d", pos)
+		}
+		return b
+	})
+}
+
+// missing takes bytes out of a batch.
+func (s *spoiler) missing(base int64) {
+	s.edit(logName(base), "bytes missing", func(b []byte) []byte {
+		if pos, size := s.dataBatch(b); size > 0 {
+			n := 1 + s.rng.IntN(min(60, size-17))
+			at := pos + 16 + s.rng.IntN(size-16-n)
+			s.note("%d at %d of the batch at %d", n, at-pos, pos)
+			return append(b[:at:at], b[at+n:]...)
+		}
+		return b
+	})
+}
+
+// insert puts random bytes into a batch.
+func (s *spoiler) insert(base int64) {
+	s.edit(logName(base), "bytes put in", func(b []byte) []byte {
+		if pos, size := s.dataBatch(b); size > 0 {
+			at := pos + 16 + s.rng.IntN(size-16)
+			s.note("at %d of the batch at %d", at-pos, pos)
+			return append(append(b[:at:at], s.random(1+s.rng.IntN(60))...), b[at:]...)
 		}
 		return b
 	})
