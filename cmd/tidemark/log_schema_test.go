@@ -69,7 +69,9 @@ var rarelySeen = []string{"unknownBecause", "error", "mark", "damage", "kept", "
 // documentation names: none is missing there, and each that it names is written.
 func TestLogSchema(t *testing.T) {
 	documented, written := documentedFields(t), make(map[string]map[string]bool)
-	for _, name := range []string{"06-transactions", "10-crash-flip-middle-segment", "11-legacy-v1", "12-shapes", "13-data"} {
+	for _, name := range []string{
+		"06-transactions", "10-crash-flip-middle-segment", "11-legacy-v1", "12-shapes", "13-data",
+	} {
 		c := golden.Load(t, name)
 		tree := golden.Dir0
 		for _, other := range []golden.Tree{golden.Before, golden.Data} {
