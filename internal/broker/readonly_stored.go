@@ -46,7 +46,8 @@ func (b *Broker) readStoredMetadata(f *foundPartitions) {
 	}
 }
 
-// storedTopic is a topic as the metadata log has it, unless the folders are of another one of that name; nil: not known.
+// storedTopic is a topic as the metadata log has it, unless the folders are of another one of that name; nil: not
+// known.
 func (f *foundPartitions) storedTopic(topic string) *metadata.Topic {
 	stored := f.stored.Topic(topic)
 	if id, known := f.ids[topic]; stored != nil && known && stored.ID != id {
