@@ -17,9 +17,9 @@ const maxMapBytes = 1<<31 - 1
 // Kafka: hashes are MD5. Which records survive does not depend on it.
 //
 // The slots are one table with open addressing, in chunks: keys lie in the order of their hashes, each at its home or
-// behind it with no free slot between. Where a key is at home grows with its hash, so the table becomes larger in place:
-// chunks are added, the keys move to the end, and from there, in order, to their new places. It never takes more
-// memory than what it has, and no more than the bytes that it is given, but for two chunks at most.
+// behind it with no free slot between. Where a key is at home grows with its hash, so the table becomes larger in
+// place: chunks are added, the keys move to the end, and from there, in order, to their new places. It never takes
+// more memory than what it has, and no more than the bytes that it is given, but for two chunks at most.
 type offsetMap struct {
 	seeds    [2]maphash.Seed
 	chunks   [][]slot
