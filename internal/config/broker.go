@@ -113,7 +113,8 @@ func (n *Node) intIfSet(name string) int32 {
 	return n.int(name)
 }
 
-// PerListener are the values of an integer key that listeners may have for themselves (listener.name.NAME.KEY), by name.
+// PerListener are the values of an integer key that listeners may have for themselves (listener.name.NAME.KEY), by
+// name.
 func (n *Node) PerListener(key string) map[string]int {
 	out := make(map[string]int, len(n.broker.Listeners))
 	for _, l := range n.broker.Listeners {
