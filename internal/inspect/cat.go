@@ -182,8 +182,8 @@ func (c *catter) bytes(slice *commitlog.Slice) ([]byte, error) {
 	return data, err
 }
 
-// behindDamage is where to go on after an error that tells of damage at an offset: at the next good batch of the segment,
-// else at the next segment; -1: there is none.
+// behindDamage is where to go on after an error that tells of damage at an offset: at the next good batch of the
+// segment, else at the next segment; -1: there is none.
 func (c *catter) behindDamage(at int64, err error) int64 {
 	next := c.behindSegment(at)
 	var damage *record.CorruptError
