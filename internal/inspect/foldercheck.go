@@ -141,7 +141,8 @@ func (c *folderCheck) readEpochs() error {
 	return nil
 }
 
-// checkTopicID looks at the topic's id, and compares it with the metadata log, when there is one and nobody writes to it.
+// checkTopicID looks at the topic's id, and compares it with the metadata log, when there is one and nobody writes to
+// it.
 func (c *folderCheck) checkTopicID(s *Settings) error {
 	id, err := checkpoint.ReadPartitionMetadata(c.fs, filepath.Join(c.target.Dir, checkpoint.PartitionMetadataFile))
 	var malformed *checkpoint.MalformedError
