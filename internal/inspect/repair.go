@@ -110,8 +110,8 @@ func Repair(ctx context.Context, fsys vfs.FS, targets []Target, o RepairOptions)
 	}
 }
 
-// maxPasses is how often it is looked for more to repair: what is mended may bring to light what it hid, as behind bytes
-// that are no batch a wrong offset.
+// maxPasses is how often it is looked for more to repair: what is mended may bring to light what it hid, as behind
+// bytes that are no batch a wrong offset.
 const maxPasses = 4
 
 type repairer struct {
