@@ -41,9 +41,10 @@ func (r *repairer) planDirs(targets []Target, found map[string][]Finding, ends c
 	return plans, nil
 }
 
-// planCheckpoint writes a checkpoint of offsets anew. A line that points behind the end of its log is not taken over: its
-// number is wrong, and for a log start there Kafka would begin the log anew. Where nothing stands for a partition Kafka takes 0: with a recovery
-// point of 0 it reads all of a log after an unclean stop, so nothing is kept of that file, whose numbers may be wrong too.
+// planCheckpoint writes a checkpoint of offsets anew. A line that points behind the end of its log is not taken over:
+// its number is wrong, and for a log start there Kafka would begin the log anew. Where nothing stands for a partition
+// Kafka takes 0: with a recovery point of 0 it reads all of a log after an unclean stop, so nothing is kept of that
+// file, whose numbers may be wrong too.
 func (p *partitionPlan) planCheckpoint(file string, ends checkpoint.Offsets) error {
 	name := filepath.Base(file)
 	switch name {
