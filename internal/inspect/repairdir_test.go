@@ -45,8 +45,8 @@ func hasFinding(found []inspect.Finding, kind inspect.Kind, file string) bool {
 	return slices.ContainsFunc(found, func(f inspect.Finding) bool { return f.Kind == kind && f.File == file })
 }
 
-// TestTopicIDs takes the id of a topic away, spoils it, and changes it: Kafka takes the first for a stray, does not open
-// the second, and serves nothing with the third. The first two are mended from the metadata log.
+// TestTopicIDs takes the id of a topic away, spoils it, and changes it: Kafka takes the first for a stray, does not
+// open the second, and serves nothing with the third. The first two are mended from the metadata log.
 func TestTopicIDs(t *testing.T) {
 	name := "/data/t-a-1/partition.metadata"
 	for what, content := range map[string]string{"missing": "", "spoiled": "version: 0\ntopic_id: ?", "another": "t-b-0"} {
