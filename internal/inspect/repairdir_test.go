@@ -157,8 +157,8 @@ func TestRepairCheckpoints(t *testing.T) {
 	}
 }
 
-// TestNodeFiles spoils, and takes away, the files without which a node does not start. A new state of the quorum is made
-// where there is none.
+// TestNodeFiles spoils, and takes away, the files without which a node does not start. A new state of the quorum is
+// made where there is none.
 func TestNodeFiles(t *testing.T) {
 	for _, tt := range []struct {
 		file, content string
