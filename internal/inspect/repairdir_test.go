@@ -188,9 +188,9 @@ func TestNodeFiles(t *testing.T) {
 	}
 }
 
-// TestDamageToLogDir changes the files of a log directory that are in no partition's folder, and those of its metadata
-// log, in every kind of way: looking and mending never fail, a second repair has nothing to do, and no file of the other
-// partitions is touched.
+// TestDamageToLogDir changes the files of a log directory that are in no partition's folder, and those of its
+// metadata log, in every kind of way: looking and mending never fail, a second repair has nothing to do, and no file
+// of the other partitions is touched.
 func TestDamageToLogDir(t *testing.T) {
 	step := 6
 	if testing.Short() {
