@@ -238,8 +238,8 @@ func partitionFiles(t *testing.T, fsys vfs.FS) string {
 	return out.String()
 }
 
-// TestMetadataLogIsNotCut spoils a batch of the metadata log beyond what its checksum can restore: what follows builds on
-// it, so it stays where it is, unlike a batch that one flipped bit is wrong in.
+// TestMetadataLogIsNotCut spoils a batch of the metadata log beyond what its checksum can restore: what follows
+// builds on it, so it stays where it is, unlike a batch that one flipped bit is wrong in.
 func TestMetadataLogIsNotCut(t *testing.T) {
 	name := "/data/__cluster_metadata-0/00000000000000000000.log"
 	for _, bytesWrong := range []int{1, 9} {
