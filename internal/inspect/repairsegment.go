@@ -107,8 +107,8 @@ func (l *logRepair) decideRanges() error {
 	return nil
 }
 
-// restore undoes the damage of a batch, when what comes out has offsets that can be there. The base offset is not covered
-// by the checksum: where it is wrong, it must join the batch before to the one behind.
+// restore undoes the damage of a batch, when what comes out has offsets that can be there. The base offset is not
+// covered by the checksum: where it is wrong, it must join the batch before to the one behind.
 func (b *badRange) restore(entry []byte) ([]patch, bool) {
 	c, ok := restoreBatch(entry, b.from)
 	if !ok {
