@@ -15,8 +15,8 @@ import (
 	"tidemark/vfs"
 )
 
-// TestRepairRestores mends folders with changes of every kind in one file. No batch that is still there is lost or moved,
-// a file beside the logs gets back the bytes that Kafka gave it, and a second repair finds nothing to do.
+// TestRepairRestores mends folders with changes of every kind in one file. No batch that is still there is lost or
+// moved, a file beside the logs gets back the bytes that Kafka gave it, and a second repair finds nothing to do.
 func TestRepairRestores(t *testing.T) {
 	step := 18
 	if testing.Short() {
