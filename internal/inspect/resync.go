@@ -14,8 +14,8 @@ const (
 	magicAt    = 16
 )
 
-// resync finds the first whole batch with a right checksum that begins in the bytes [from, until) of a log of end bytes,
-// and whose offsets lie in [least, most]. Memory is bounded; what looks like a batch is read in full.
+// resync finds the first whole batch with a right checksum that begins in the bytes [from, until) of a log of end
+// bytes, and whose offsets lie in [least, most]. Memory is bounded; what looks like a batch is read in full.
 func resync(r io.ReaderAt, from, until, end, least, most int64) (pos int64, ok bool) {
 	buf := make([]byte, min(resyncWindow, max(until-from, 0))+record.HeaderSize)
 	for at := from; at < until && at+magicAt < end; at += resyncWindow {
