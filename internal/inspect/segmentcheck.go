@@ -137,8 +137,8 @@ type segmentCheck struct {
 	inside int64
 }
 
-// looksInUse is how often a segment is looked at in which something is found, while a broker is at work: it may have cut,
-// replaced or removed a file between two reads. What is found every time is there.
+// looksInUse is how often a segment is looked at in which something is found, while a broker is at work: it may have
+// cut, replaced or removed a file between two reads. What is found every time is there.
 const looksInUse = 3
 
 // check checks the segment. One that is gone from a directory in use is empty.
