@@ -10,8 +10,8 @@ import (
 	"tidemark/vfs"
 )
 
-// TestOnlySnapshot takes the one producer snapshot of a log of one segment away: after a stop in good order nothing else
-// tells Kafka of the producers. A killed broker's log may be without.
+// TestOnlySnapshot takes the one producer snapshot of a log of one segment away: after a stop in good order nothing
+// else tells Kafka of the producers. A killed broker's log may be without.
 func TestOnlySnapshot(t *testing.T) {
 	for _, clean := range []bool{true, false} {
 		fsys, dir := loadData(t), "/data/t-a-2"
