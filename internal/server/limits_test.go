@@ -68,8 +68,8 @@ func arrivals(l *limits, listener string, n int) (prompt int) {
 	return prompt
 }
 
-// What a burst was measured to do at Kafka: at 2 a second 20 go through (10 windows count as passed), each of the others
-// waits for at most a second.
+// What a burst was measured to do at Kafka: at 2 a second 20 go through (10 windows count as passed), each of the
+// others waits for at most a second.
 func TestCreationRate(t *testing.T) {
 	for _, c := range []struct {
 		name     string
