@@ -50,8 +50,8 @@ func (l *Log) EndOffset() int64 { return l.log.EndOffset() }
 // Append appends records as one batch, compressed as compression.type says, and returns the offset of the first.
 // Either all are appended or none.
 //
-// Errors: [ErrReadOnly], [ErrClosed], [ErrDiskFull]; what Kafka would refuse (max.message.bytes, a timestamp too far ahead), with
-// its text; the disk's, after which the log takes no more records until the store is opened again.
+// Errors: [ErrReadOnly], [ErrClosed], [ErrDiskFull]; what Kafka would refuse (max.message.bytes, a timestamp too far
+// ahead), with its text; the disk's, after which the log takes no more records until the store is opened again.
 func (l *Log) Append(records ...Record) (offset int64, err error) {
 	if l.readOnly {
 		return 0, ErrReadOnly
