@@ -11,9 +11,9 @@ type Survey struct {
 	NullKeys                   bool  // some record has no key
 }
 
-// Survey walks over the records of a batch, several times faster than an [Iterator] and without judging: ok is false for
-// a batch that is compressed, of LogAppendTime or empty, that has a record with headers, or whose records do not fill it
-// exactly; an Iterator tells what is wrong, if anything is. The header's Count and Size must be right.
+// Survey walks over the records of a batch, several times faster than an [Iterator] and without judging: ok is false
+// for a batch that is compressed, of LogAppendTime or empty, that has a record with headers, or whose records do not
+// fill it exactly; an Iterator tells what is wrong, if anything is. The header's Count and Size must be right.
 func (b Batch) Survey() (s Survey, ok bool) {
 	left := b.Count()
 	if b.Codec() != None || b.TimestampType() != CreateTime || left <= 0 {
