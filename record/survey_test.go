@@ -44,8 +44,8 @@ func FuzzSurvey(f *testing.F) {
 	})
 }
 
-// Ordinary batches are surveyed, not left to an iterator: of any sizes and times, in any order; with a byte less, or one
-// more, they are not.
+// Ordinary batches are surveyed, not left to an iterator: of any sizes and times, in any order; with a byte less, or
+// one more, they are not.
 func TestSurvey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := DefaultBuilderOptions()
