@@ -148,7 +148,7 @@ func ExampleLog_Append() {
 	defer done()
 	offset, err := levels.Append(
 		tidemark.Record{Key: []byte("pier"), Value: []byte("3.9 m")},
-		tidemark.Record{Key: []byte("lock"), Value: nil, Headers: []tidemark.Header{{Key: []byte("unit"), Value: []byte("m")}}},
+		tidemark.Record{Key: []byte("lock"), Headers: []tidemark.Header{{Key: []byte("unit"), Value: []byte("m")}}},
 	)
 	fmt.Println("offset", offset, err)
 	fmt.Println("on disk:", levels.Flush())

@@ -179,8 +179,8 @@ func (c *configsCommand) configResources(ctx context.Context, kind kmsg.ConfigRe
 func (c *configsCommand) groupNames(ctx context.Context) ([]string, error) {
 	response, err := cli.Ask[*kmsg.ListGroupsResponse](ctx, c.admin, "listGroups", kmsg.NewPtrListGroupsRequest())
 	if err != nil && c.controller.Has() {
-		err = &cli.Failure{Class: "org.apache.kafka.common.KafkaException", Message: "Failed to find brokers to send ListGroups",
-			Cause: cli.AsFailure(err)}
+		err = &cli.Failure{Class: "org.apache.kafka.common.KafkaException",
+			Message: "Failed to find brokers to send ListGroups", Cause: cli.AsFailure(err)}
 	}
 	if err == nil && response.ErrorCode != 0 {
 		err = cli.APIFailure(response.ErrorCode, nil)

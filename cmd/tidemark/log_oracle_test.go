@@ -79,7 +79,8 @@ func TestKafkaStartsOnRepaired(t *testing.T) {
 }
 
 // written is a line of a repair about a file that it wrote.
-var written = regexp.MustCompile(`(?m)^do: (\S+\.(log|index|timeindex|txnindex|snapshot)): (rebuild|write|end|restore|take)`)
+var written = regexp.MustCompile(
+	`(?m)^do: (\S+\.(log|index|timeindex|txnindex|snapshot)): (rebuild|write|end|restore|take)`)
 
 // dumpWritten has Kafka's tool read what a repair wrote, before Kafka itself has had a look at it.
 func dumpWritten(t *testing.T, k *oracle.Kafka, output string) {

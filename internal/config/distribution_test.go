@@ -71,8 +71,8 @@ func TestOlderDistributions(t *testing.T) {
 		}
 	}
 	zookeeper := maps.Clone(common)
-	maps.Copy(zookeeper, map[string]string{"broker.id": "0", "listeners": "PLAINTEXT://:9092", "log.dirs": "/tmp/kafka-logs",
-		"zookeeper.connect": "localhost:2181", "zookeeper.connection.timeout.ms": "18000",
+	maps.Copy(zookeeper, map[string]string{"broker.id": "0", "listeners": "PLAINTEXT://:9092",
+		"log.dirs": "/tmp/kafka-logs", "zookeeper.connect": "localhost:2181", "zookeeper.connection.timeout.ms": "18000",
 		"group.initial.rebalance.delay.ms": "0"})
 	FillStandalone(zookeeper)
 	n, err := NewNode(zookeeper)

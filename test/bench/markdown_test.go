@@ -76,8 +76,8 @@ func (d *document) reached(out *strings.Builder) {
 	for _, t := range d.Targets {
 		t.write(out)
 	}
-	out.WriteString("\nRatio is Tidemark ÷ Kafka, with that of the lowest and of the highest round; *least* is the least\n" +
-		"server ÷ Kafka.\n\n")
+	out.WriteString("\nRatio is Tidemark ÷ Kafka, with that of the lowest and of the highest round; *least* is the\n" +
+		"least server ÷ Kafka.\n\n")
 }
 
 func (t targetResult) write(out *strings.Builder) {
@@ -250,7 +250,7 @@ bench.json has the same figures, of every round. Fields may be added; those that
 | date, command, machine | as above |
 | targets | the first table: what, case, figure, limit, atLeast (or else at most), kafka, tidemark, ratio, least, met |
 | cases | name, group, target, unit, date, core, kafkaWarmSeconds, tidemarkWarmSeconds, seconds, failure, rounds |
-| rounds | a list of objects with kafka, tidemark, least, each an object of figures; one that was not measured is absent |
+| rounds | objects with kafka, tidemark, least, each an object of figures; one that was not measured is absent |
 | growth | curves: name, figure, unit, and points with size, failure, rounds |
 
 Figures are operationsPerSecond, megabytesPerSecond, cpuSecondsPerGB, cpuMicrosPerOperation, coresUsed, otherCoresUsed
