@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -67,9 +68,9 @@ func (s *socket) read(fd uintptr) bool {
 	}
 	for {
 		n, err := syscall.Read(int(fd), s.into)
-		switch err {
-		case unix.EINTR:
-		case unix.EAGAIN:
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
 			s.tellAt(fd, enough)
 			return false
 		default:

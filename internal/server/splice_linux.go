@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -91,9 +92,9 @@ func (p *pipe) splice(to syscall.RawConn, fd uintptr, pos, n int64) (int64, erro
 	sent := n - int64(t.left) - int64(t.held)
 	switch {
 	case t.err == nil:
-	case sent == 0 && t.held == 0 && (t.err == unix.EINVAL || t.err == unix.ENOSYS || t.err == unix.EOPNOTSUPP):
+	case sent == 0 && t.held == 0 && (errors.Is(t.err, unix.EINVAL) || errors.Is(t.err, errors.ErrUnsupported)):
 		return 0, nil
-	case t.err == errShortFile:
+	case errors.Is(t.err, errShortFile):
 		err = t.err
 	default:
 		err = os.NewSyscallError("splice", t.err)
@@ -104,9 +105,9 @@ func (p *pipe) splice(to syscall.RawConn, fd uintptr, pos, n int64) (int64, erro
 // run says whether all was sent or something failed; if not, the goroutine is to be parked.
 func (t *transfer) run(socket uintptr) bool {
 	for t.left+t.held > 0 {
-		switch err := t.step(int(socket)); err {
-		case nil, unix.EINTR:
-		case unix.EAGAIN:
+		switch err := t.step(int(socket)); {
+		case err == nil, errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
 			if transfers.Load() > 1 || !takesMore(socket) {
 				return false
 			}
