@@ -78,10 +78,11 @@ const (
 
 // TestMemoryOfMendedIndexes reads a log without indexes: each is made in memory, for as long as its segment is read.
 func TestMemoryOfMendedIndexes(t *testing.T) {
+	segments := entriesLogBytes / entriesSegment
 	if testing.Short() {
-		t.Skip("a minute with the race detector")
+		segments = 2 // all take a minute with the race detector
 	}
-	dir := entriesLog(t)
+	dir := entriesLog(t, segments)
 	cfg := commitlog.DefaultConfig()
 	cfg.IndexIntervalBytes = 1
 	fsys, at := vfs.OS(), target(t, vfs.OS(), dir)
@@ -114,13 +115,13 @@ func TestMemoryOfMendedIndexes(t *testing.T) {
 }
 
 // entriesLog writes segments of small batches, without indexes.
-func entriesLog(t *testing.T) string {
+func entriesLog(t *testing.T, segments int) string {
 	t.Helper()
 	dir, offset, b := filepath.Join(t.TempDir(), "entries-0"), int64(0), new(record.Builder)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for range entriesLogBytes / entriesSegment {
+	for range segments {
 		base, data := offset, make([]byte, 0, entriesSegment+1<<10)
 		for ; len(data) < entriesSegment; offset++ {
 			o := record.DefaultBuilderOptions()

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -119,6 +120,9 @@ func FuzzFetchRequest(f *testing.F) {
 		r.Version = version
 		if len(body) > 1<<16 || r.ReadFrom(body) != nil {
 			return // kmsg is stricter about a few tags
+		}
+		if !bytes.Equal(r.AppendTo(nil), body) {
+			return // as Kafka, this reads a known tag whatever size is given for it; kmsg goes by the size
 		}
 		if d := sameRequest(wantFetch(r), &got); d != "" {
 			t.Fatal(d)
