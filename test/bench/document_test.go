@@ -28,8 +28,8 @@ type targetResult struct {
 	target
 	Kafka    float64 `json:"kafka"`
 	Tidemark float64 `json:"tidemark"`
-	Ratio    float64 `json:"ratio"`           // Tidemark ÷ Kafka
-	Least    float64 `json:"least,omitempty"` // the least server ÷ Kafka
+	Ratio    float64 `json:"ratio"`          // Tidemark ÷ Kafka
+	Bare     float64 `json:"bare,omitempty"` // the bare server ÷ Kafka
 	Met      bool    `json:"met"`
 	lowest   float64 // ratio of a round
 	highest  float64
@@ -55,7 +55,7 @@ type result struct {
 type round struct {
 	Kafka    figures `json:"kafka"`
 	Tidemark figures `json:"tidemark"`
-	Least    figures `json:"least,omitempty"` // of the least server
+	Bare     figures `json:"bare,omitempty"` // of the bare server
 }
 
 // growth is a curve.
@@ -143,7 +143,7 @@ func (d *document) reach(t target) (r targetResult, ok bool) {
 	}
 	c := compare(d.Cases[i].Rounds, t.Figure)
 	r = targetResult{target: t, Kafka: c.kafka, Tidemark: c.tidemark, Ratio: c.ratio, lowest: c.lowest,
-		highest: c.highest, Least: c.least / c.kafka, few: d.Cases[i].few(t.Figure)}
+		highest: c.highest, Bare: c.bare / c.kafka, few: d.Cases[i].few(t.Figure)}
 	r.Met = r.Ratio <= t.Limit
 	if t.AtLeast {
 		r.Met = r.Ratio >= t.Limit
@@ -152,13 +152,13 @@ func (d *document) reach(t target) (r targetResult, ok bool) {
 }
 
 // comparison is one figure of both, as means of rounds, and the ratio with its spread.
-type comparison struct{ kafka, tidemark, least, ratio, lowest, highest float64 }
+type comparison struct{ kafka, tidemark, bare, ratio, lowest, highest float64 }
 
 func compare(rounds []round, figure string) (c comparison) {
 	for i, r := range rounds {
 		c.kafka += r.Kafka[figure] / float64(len(rounds))
 		c.tidemark += r.Tidemark[figure] / float64(len(rounds))
-		c.least += r.Least[figure] / float64(len(rounds))
+		c.bare += r.Bare[figure] / float64(len(rounds))
 		ratio := r.Tidemark[figure] / r.Kafka[figure]
 		if c.highest = max(c.highest, ratio); i == 0 || ratio < c.lowest {
 			c.lowest = ratio
@@ -168,14 +168,20 @@ func compare(rounds []round, figure string) (c comparison) {
 	return c
 }
 
-// write writes both files, whole or not at all.
-func (d *document) write() error {
-	d.Date, d.Targets = time.Now().UTC().Format(time.RFC3339), nil
+// judge compares all targets whose case was measured.
+func (d *document) judge() {
+	d.Targets = nil
 	for _, t := range targets {
 		if r, ok := d.reach(t); ok {
 			d.Targets = append(d.Targets, r)
 		}
 	}
+}
+
+// write writes both files, whole or not at all.
+func (d *document) write() error {
+	d.Date = time.Now().UTC().Format(time.RFC3339)
+	d.judge()
 	if *outFlag == "" {
 		return nil
 	}

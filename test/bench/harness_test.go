@@ -3,12 +3,16 @@
 package bench
 
 import (
+	"encoding/json"
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -108,6 +112,27 @@ func TestDocument(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("no line %q in\n%s", want, page)
 		}
+	}
+}
+
+// The page in doc is the one of the figures beside it.
+func TestPage(t *testing.T) {
+	const dir = "../../doc"
+	text, err := os.ReadFile(filepath.Join(dir, "bench.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &document{}
+	if err := json.Unmarshal(text, d); err != nil {
+		t.Fatal(err)
+	}
+	d.judge()
+	page, err := os.ReadFile(filepath.Join(dir, "bench.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(d.markdown(), string(page)); diff != "" {
+		t.Errorf("doc/bench.md is not the page of doc/bench.json; make bench-kafka writes both: %s", diff)
 	}
 }
 

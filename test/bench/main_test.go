@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if *leastFlag != "" {
-		fmt.Fprintln(os.Stderr, serveLeast(*leastFlag))
+	if *bareFlag != "" {
+		fmt.Fprintln(os.Stderr, serveBare(*bareFlag))
 		os.Exit(1)
 	}
 	code := m.Run()

@@ -71,13 +71,13 @@ func (d *document) reached(out *strings.Builder) {
 	if len(d.Targets) == 0 {
 		return
 	}
-	out.WriteString("## What is to be reached\n\n| what | Kafka | Tidemark | ratio | wanted | met | least |\n" +
+	out.WriteString("## What is to be reached\n\n| what | Kafka | Tidemark | ratio | wanted | met | bare |\n" +
 		"|---|---:|---:|---:|---:|---|---:|\n")
 	for _, t := range d.Targets {
 		t.write(out)
 	}
-	out.WriteString("\nRatio is Tidemark ÷ Kafka, with that of the lowest and of the highest round; *least* is the\n" +
-		"least server ÷ Kafka.\n\n")
+	out.WriteString("\nRatio is Tidemark ÷ Kafka, with that of the lowest and of the highest round; *bare* is the\n" +
+		"bare server ÷ Kafka.\n\n")
 }
 
 func (t targetResult) write(out *strings.Builder) {
@@ -85,13 +85,13 @@ func (t targetResult) write(out *strings.Builder) {
 	if t.Met {
 		met = "yes"
 	}
-	least := ""
-	if t.Least > 0 {
-		least = number(t.Least)
+	bare := ""
+	if t.Bare > 0 {
+		bare = number(t.Bare)
 	}
 	fmt.Fprintf(out, "| %s | %s%s %s | %s%s %s | **%s** (%s–%s) | %s | %s | %s |\n", t.What, number(t.Kafka), t.few[0],
 		t.unit, number(t.Tidemark), t.few[1], t.unit, number(t.Ratio), number(t.lowest), number(t.highest), t.wanted, met,
-		least)
+		bare)
 }
 
 func (r result) write(out *strings.Builder) {
@@ -102,8 +102,8 @@ func (r result) write(out *strings.Builder) {
 	if len(r.Rounds) == 0 {
 		return
 	}
-	out.WriteString("| | Kafka | Tidemark | ratio | from–to |" + r.ifLeast(" least |") + "\n|---|---:|---:|---:|---:|" +
-		r.ifLeast("---:|") + "\n")
+	out.WriteString("| | Kafka | Tidemark | ratio | from–to |" + r.ifBare(" bare |") + "\n|---|---:|---:|---:|---:|" +
+		r.ifBare("---:|") + "\n")
 	for _, l := range labels {
 		if _, ok := r.Rounds[0].Tidemark[l.figure]; !ok {
 			continue
@@ -114,12 +114,12 @@ func (r result) write(out *strings.Builder) {
 			text = plural(r.Unit) + "/s"
 		}
 		if l.figure == "otherCoresUsed" { // a ratio of these says nothing
-			fmt.Fprintf(out, "| %s | %s | %s | | |%s\n", l.text, number(c.kafka), number(c.tidemark), r.ifLeast(" |"))
+			fmt.Fprintf(out, "| %s | %s | %s | | |%s\n", l.text, number(c.kafka), number(c.tidemark), r.ifBare(" |"))
 			continue
 		}
 		few := r.few(l.figure)
 		fmt.Fprintf(out, "| %s | %s%s | %s%s | **%s** | %s–%s |%s\n", text, number(c.kafka), few[0], number(c.tidemark),
-			few[1], number(c.ratio), number(c.lowest), number(c.highest), r.ifLeast(" "+number(c.least)+" |"))
+			few[1], number(c.ratio), number(c.lowest), number(c.highest), r.ifBare(" "+number(c.bare)+" |"))
 	}
 	if r.KafkaWarmSeconds > 0 {
 		fmt.Fprintf(out, "\nKafka had this load for %g s before, Tidemark for %g s; %s of %g s.", r.KafkaWarmSeconds,
@@ -133,9 +133,9 @@ func (r result) write(out *strings.Builder) {
 	out.WriteString("\n\n")
 }
 
-// ifLeast is a text when the least server was measured.
-func (r result) ifLeast(text string) string {
-	if r.Rounds[0].Least == nil {
+// ifBare is a text when the bare server was measured.
+func (r result) ifBare(text string) string {
+	if r.Rounds[0].Bare == nil {
 		return ""
 	}
 	return text
@@ -228,9 +228,10 @@ all cores, by the kernel's clock of that process; GB are 10⁹ bytes of values (
 latencies are the client's; resident memory is the largest of samples every 100 ms, in starts that of 5 s after the
 first record.
 
-*least* is a program that does only what no broker can leave out, on the same files: it receives a request, computes
-the checksum and writes the batch, or has the kernel send a range of a file, with one thread for each connection that
-blocks. What it takes is the kernel's and the memory's; a broker that does as Kafka does cannot take less.
+*bare* is a program that does only what no broker can leave out: it receives a request, computes the checksum and
+writes the batch, or has the kernel send a range of a file; one thread for each connection, and nothing else. Nearly
+all of its CPU time is the kernel's: copies out of the socket, fresh pages for the file, copies into them, segments of
+TCP. That is what stands in the way of lower ratios; doc/performance.md has profiles.
 
 Last measurement %s (UTC), by
 
@@ -248,9 +249,9 @@ bench.json has the same figures, of every round. Fields may be added; those that
 |---|---|
 | format | 1 |
 | date, command, machine | as above |
-| targets | the first table: what, case, figure, limit, atLeast (or else at most), kafka, tidemark, ratio, least, met |
+| targets | the first table: what, case, figure, limit, atLeast (or else at most), kafka, tidemark, ratio, bare, met |
 | cases | name, group, target, unit, date, core, kafkaWarmSeconds, tidemarkWarmSeconds, seconds, failure, rounds |
-| rounds | objects with kafka, tidemark, least, each an object of figures; one that was not measured is absent |
+| rounds | objects with kafka, tidemark, bare, each an object of figures; one that was not measured is absent |
 | growth | curves: name, figure, unit, and points with size, failure, rounds |
 
 Figures are operationsPerSecond, megabytesPerSecond, cpuSecondsPerGB, cpuMicrosPerOperation, coresUsed, otherCoresUsed

@@ -21,7 +21,7 @@ type group struct {
 type trial struct {
 	load
 	full   bool          // Kafka has this load for -warm before; otherwise for -rewarm, after loads of the same kind
-	least  bool          // the least server is measured beside the brokers
+	bare   bool          // the bare server is measured beside the brokers
 	pinned bool          // the brokers are bound to one core, the client to the others
 	fill   time.Duration // about what its data takes, for both
 	curve  *curve
@@ -53,8 +53,8 @@ func groups() []group {
 	quiet := data{topic: "quiet", partitions: 1, configs: kept}
 	return append(all,
 		group{name: "consume", trials: []trial{
-			{load: consume(consumeWarm, stored, 1, false), full: true, least: true},
-			{load: consume(consumePinned, stored, 4, false), full: true, least: true, pinned: true},
+			{load: consume(consumeWarm, stored, 1, false), full: true, bare: true},
+			{load: consume(consumePinned, stored, 4, false), full: true, bare: true, pinned: true},
 			{load: randomFetches("fetch of one record at a random offset", singles), full: true},
 		}},
 		group{name: "consume from disk", disk: true, trials: []trial{
@@ -88,14 +88,14 @@ func produceGroup(codec record.Codec) group {
 			name := fmt.Sprintf("%s, %s, %s", c.name, codec, count(int(partitions), "partition"))
 			d := scratch("p"+strconv.Itoa(len(g.trials)), partitions)
 			g.trials = append(g.trials, trial{
-				load:  produce(name, d, int(min(4, partitions)), c.n, c.valueBytes, codec),
-				full:  len(g.trials) == 0 || name == produceBig || name == produceSmall,
-				least: name == produceBig || name == produceSmall,
+				load: produce(name, d, int(min(4, partitions)), c.n, c.valueBytes, codec),
+				full: len(g.trials) == 0 || name == produceBig || name == produceSmall,
+				bare: name == produceBig || name == produceSmall,
 			})
 		}
 	}
 	if codec == record.None {
-		g.trials = append(g.trials, trial{full: true, least: true, pinned: true,
+		g.trials = append(g.trials, trial{full: true, bare: true, pinned: true,
 			load: produce(producePinned, scratch("pinned", 4), 4, 1000, 1024, codec)})
 	}
 	return g

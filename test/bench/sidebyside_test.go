@@ -157,7 +157,7 @@ func (t trial) rounds() int {
 
 func (t trial) takes() time.Duration {
 	turns := time.Duration(2 * t.rounds())
-	if t.least {
+	if t.bare {
 		turns += turns / 2
 	}
 	return t.fill + t.warm() + *ownFlag + turns*(*timeFlag)
@@ -186,7 +186,7 @@ func (s *session) say(format string, args ...any) {
 type pair struct {
 	parent string
 	rigs   []*rig
-	least  *rig // nil before it is needed
+	bare   *rig // nil before it is needed
 }
 
 // startPair starts both brokers; the end of the session's benchmark ends them at the latest.
@@ -214,25 +214,26 @@ func (p *pair) close(b *testing.B) {
 	}
 }
 
-// running are both brokers, and the least server if there is one.
+// running are both brokers, and the bare server if there is one.
 func (p *pair) running() []*rig {
-	if p.least == nil {
+	if p.bare == nil {
 		return p.rigs
 	}
-	return append(slices.Clip(p.rigs), p.least)
+	return append(slices.Clip(p.rigs), p.bare)
 }
 
-// addLeast starts the least server and gives it the data of a case.
-func (p *pair) addLeast(s *session, d data) error {
-	if p.least == nil {
-		p.least = &rig{name: "the least", dir: filepath.Join(p.parent, "least"), other: p.rigs[0], has: map[string]bool{}}
-		p.least.process, p.least.addr = startLeast(s.b, p.least.dir)
+// addBare starts the bare server and gives it the data of a case.
+func (p *pair) addBare(s *session, d data) error {
+	if p.bare == nil {
+		p.bare = &rig{name: "the bare server", dir: filepath.Join(p.parent, "bare"), other: p.rigs[0],
+			has: map[string]bool{}}
+		p.bare.process, p.bare.addr = startBare(s.b, p.bare.dir)
 	}
-	if p.least.has[d.topic] {
+	if p.bare.has[d.topic] {
 		return nil
 	}
-	p.least.has[d.topic] = true
-	return d.fill(s.ctx, p.least.addr)
+	p.bare.has[d.topic] = true
+	return d.fill(s.ctx, p.bare.addr)
 }
 
 var errNoDisk = errors.New("not measured: the file system for the data has no disk below it")
@@ -324,10 +325,10 @@ func (s *session) trial(p *pair, t trial) (out result, err error) {
 			return out, fmt.Errorf("prepare %s: %w", r.name, err)
 		}
 	}
-	if t.least {
-		s.say("%s: prepare the least", t.name)
-		if err := p.addLeast(s, t.data); err != nil {
-			return out, fmt.Errorf("prepare the least: %w", err)
+	if t.bare {
+		s.say("%s: prepare the bare server", t.name)
+		if err := p.addBare(s, t.data); err != nil {
+			return out, fmt.Errorf("prepare the bare server: %w", err)
 		}
 	}
 	core := *pinFlag
@@ -357,12 +358,12 @@ func (s *session) trial(p *pair, t trial) (out result, err error) {
 	return out, err
 }
 
-// rounds measures both in turn, and the least server after them where that is asked for.
+// rounds measures both in turn, and the bare server after them where that is asked for.
 func (s *session) rounds(p *pair, t trial) (out []round, err error) {
 	for i := range t.rounds() {
 		var each [3]figures
 		for k, r := range p.running() {
-			if k == len(p.rigs) && !t.least {
+			if k == len(p.rigs) && !t.bare {
 				continue
 			}
 			s.say("%s: round %d of %d, %s", t.name, i+1, t.rounds(), r.name)

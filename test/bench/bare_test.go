@@ -22,19 +22,18 @@ import (
 	"tidemark/test/proc"
 )
 
-// The least is a program that does only what no broker can leave out, as cheaply as the kernel lets it: for a produce
-// request it receives the bytes, computes the checksum and writes the batch into a file; for a fetch it lets the kernel
-// send a range of a file. One thread for each connection waits for nothing else, nothing is shared or looked after. It
-// answers the client of these benchmarks, and no other: a produce request of version 9 or a fetch of version 12, of one
-// partition, at the start of a batch.
+// The bare server does only what no broker can leave out: for a produce request it receives the bytes, computes the
+// checksum and writes the batch into a file; for a fetch it lets the kernel send a range of a file. One thread for each
+// connection waits for nothing else, nothing is shared or looked after. It answers the client of these benchmarks, and
+// no other: a produce request of version 9 or a fetch of version 12, of one partition, at the start of a batch.
 
 var (
-	leastFlag = flag.String("least", "", "be the least server on this `address`, for the benchmarks themselves")
-	leastDir  = flag.String("leastdir", "", "`directory` of its files")
+	bareFlag = flag.String("bare", "", "be the bare server on this `address`, for the benchmarks themselves")
+	bareDir  = flag.String("baredir", "", "`directory` of its files")
 )
 
-// startLeast starts the least server in a process of its own.
-func startLeast(b *testing.B, dir string) (*proc.Process, string) {
+// startBare starts the bare server in a process of its own.
+func startBare(b *testing.B, dir string) (*proc.Process, string) {
 	b.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -44,24 +43,24 @@ func startLeast(b *testing.B, dir string) (*proc.Process, string) {
 		b.Fatal(err)
 	}
 	addr := loopback(proc.FreePorts(b, 1)[0])
-	p := proc.Start(b, "least", program, "-least", addr, "-leastdir", dir)
+	p := proc.Start(b, "bare", program, "-bare", addr, "-baredir", dir)
 	p.WaitListening(b, addr)
 	return p, addr
 }
 
-// leastServer has a log for each partition that was written.
-type leastServer struct {
+// bareServer has a log for each partition that was written.
+type bareServer struct {
 	mu   sync.Mutex
-	logs map[string]*leastLog
+	logs map[string]*bareLog
 }
 
-// serveLeast serves until the process is killed.
-func serveLeast(addr string) error {
+// serveBare serves until the process is killed.
+func serveBare(addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
-	s := &leastServer{logs: map[string]*leastLog{}}
+	s := &bareServer{logs: map[string]*bareLog{}}
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -76,7 +75,7 @@ func serveLeast(addr string) error {
 }
 
 // serve answers one connection, by system calls that block.
-func (s *leastServer) serve(nc *net.TCPConn) error {
+func (s *bareServer) serve(nc *net.TCPConn) error {
 	const asBrokers = 102400 // socket.receive.buffer.bytes, socket.send.buffer.bytes
 	err := errors.Join(nc.SetReadBuffer(asBrokers), nc.SetWriteBuffer(asBrokers))
 	f, fileErr := nc.File()
@@ -84,7 +83,7 @@ func (s *leastServer) serve(nc *net.TCPConn) error {
 		return err
 	}
 	defer f.Close()
-	c := &leastConn{fd: int(f.Fd())} // which Fd has made blocking
+	c := &bareConn{fd: int(f.Fd())} // which Fd has made blocking
 	if err := unix.Pipe(c.pipe[:]); err != nil {
 		return err
 	}
@@ -108,8 +107,8 @@ func (s *leastServer) serve(nc *net.TCPConn) error {
 	}
 }
 
-// leastConn is one connection.
-type leastConn struct {
+// bareConn is one connection.
+type bareConn struct {
 	fd   int
 	pipe [2]int
 	in   []byte
@@ -117,7 +116,7 @@ type leastConn struct {
 }
 
 // request receives one; its body is valid until the next.
-func (c *leastConn) request() (key int16, body []byte, err error) {
+func (c *bareConn) request() (key int16, body []byte, err error) {
 	if err := c.fill(c.size[:]); err != nil {
 		return 0, nil, err
 	}
@@ -133,7 +132,7 @@ func (c *leastConn) request() (key int16, body []byte, err error) {
 	return int16(binary.BigEndian.Uint16(c.in)), c.in[10+client+1:], nil
 }
 
-func (c *leastConn) fill(p []byte) error {
+func (c *bareConn) fill(p []byte) error {
 	for len(p) > 0 {
 		n, err := unix.Read(c.fd, p)
 		switch {
@@ -149,7 +148,7 @@ func (c *leastConn) fill(p []byte) error {
 	return nil
 }
 
-func (c *leastConn) write(p []byte) error {
+func (c *bareConn) write(p []byte) error {
 	for len(p) > 0 {
 		n, err := unix.Write(c.fd, p)
 		if err != nil && err != unix.EINTR {
@@ -161,7 +160,7 @@ func (c *leastConn) write(p []byte) error {
 }
 
 // send sends a range of a file.
-func (c *leastConn) send(file int, pos int64, n int) error {
+func (c *bareConn) send(file int, pos int64, n int) error {
 	for n > 0 {
 		held, err := unix.Splice(file, &pos, c.pipe[1], nil, n, 0)
 		if err != nil || held == 0 {
@@ -178,46 +177,46 @@ func (c *leastConn) send(file int, pos int64, n int) error {
 	return nil
 }
 
-// leastLog is one partition.
-type leastLog struct {
+// bareLog is one partition.
+type bareLog struct {
 	mu     sync.Mutex
 	dir    string
 	keep   bool // all, and in one file
 	files  []*os.File
 	pos    int64 // in the last file
 	next   int64 // offset
-	starts []leastStart
+	starts []bareStart
 	answer []byte // to a produce request
 }
 
-// leastStart is where a batch begins.
-type leastStart struct{ offset, pos int64 }
+// bareStart is where a batch begins.
+type bareStart struct{ offset, pos int64 }
 
-func (s *leastServer) log(topic string, partition int32) *leastLog {
+func (s *bareServer) log(topic string, partition int32) *bareLog {
 	name := fmt.Sprint(topic, "-", partition)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.logs[name]
 	if l == nil {
-		l = &leastLog{dir: filepath.Join(*leastDir, name), keep: topic == storedTopic}
+		l = &bareLog{dir: filepath.Join(*bareDir, name), keep: topic == storedTopic}
 		r := kmsg.NewPtrProduceResponse()
 		r.Version = 9
 		r.Topics = []kmsg.ProduceResponseTopic{{Topic: topic,
 			Partitions: []kmsg.ProduceResponseTopicPartition{{Partition: partition}}}}
-		l.answer = leastFrame(r)
+		l.answer = bareFrame(r)
 		s.logs[name] = l
 	}
 	return l
 }
 
-// leastFrame is a response with its size and header.
-func leastFrame(r kmsg.Response) []byte {
+// bareFrame is a response with its size and header.
+func bareFrame(r kmsg.Response) []byte {
 	text := r.AppendTo([]byte{0, 0, 0, 0, 0, 0, 0, 1, 0})
 	binary.BigEndian.PutUint32(text, uint32(len(text)-4))
 	return text
 }
 
-func (s *leastServer) produce(c *leastConn, body []byte) error {
+func (s *bareServer) produce(c *bareConn, body []byte) error {
 	r := kmsg.NewPtrProduceRequest()
 	r.Version = 9
 	if err := r.ReadFrom(body); err != nil {
@@ -232,7 +231,7 @@ func (s *leastServer) produce(c *leastConn, body []byte) error {
 }
 
 // append writes one batch with the next offset.
-func (l *leastLog) append(batch []byte) error {
+func (l *bareLog) append(batch []byte) error {
 	if crc32.Checksum(batch[21:], castagnoli) != binary.BigEndian.Uint32(batch[17:]) {
 		return errors.New("checksum of a batch is not right")
 	}
@@ -249,7 +248,7 @@ func (l *leastLog) append(batch []byte) error {
 		return err
 	}
 	if l.keep {
-		l.starts = append(l.starts, leastStart{l.next, l.pos})
+		l.starts = append(l.starts, bareStart{l.next, l.pos})
 	}
 	l.pos += int64(len(batch))
 	l.next += int64(binary.BigEndian.Uint32(batch[57:]))
@@ -257,7 +256,7 @@ func (l *leastLog) append(batch []byte) error {
 }
 
 // roll begins a file; of older ones so many stay.
-func (l *leastLog) roll(most int) error {
+func (l *bareLog) roll(most int) error {
 	if err := os.MkdirAll(l.dir, 0o755); err != nil {
 		return err
 	}
@@ -272,7 +271,7 @@ func (l *leastLog) roll(most int) error {
 	return err
 }
 
-func (s *leastServer) fetch(c *leastConn, body []byte) error {
+func (s *bareServer) fetch(c *bareConn, body []byte) error {
 	r := kmsg.NewPtrFetchRequest()
 	r.Version = 12
 	if err := r.ReadFrom(body); err != nil {
@@ -287,7 +286,7 @@ func (s *leastServer) fetch(c *leastConn, body []byte) error {
 	part.Partition, part.RecordBatches = p.Partition, []byte{}
 	answer.Topics = []kmsg.FetchResponseTopic{{Topic: r.Topics[0].Topic,
 		Partitions: []kmsg.FetchResponseTopicPartition{part}}}
-	text := leastFrame(answer)
+	text := bareFrame(answer)
 	const tags = 3 // of partition, topic and response
 	head := binary.AppendUvarint(text[:len(text)-tags-1], uint64(n)+1)
 	binary.BigEndian.PutUint32(head, uint32(len(head)-4+n+tags))
@@ -301,7 +300,7 @@ func (s *leastServer) fetch(c *leastConn, body []byte) error {
 }
 
 // find is the range of bytes of a log that is kept, from an offset on.
-func (l *leastLog) find(offset, most int64) (file int, pos int64, n int) {
+func (l *bareLog) find(offset, most int64) (file int, pos int64, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := sort.Search(len(l.starts), func(i int) bool { return l.starts[i].offset > offset }) - 1
