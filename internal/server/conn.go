@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"tidemark/internal/protocol"
@@ -64,11 +65,25 @@ func newConn(s *Server, l *Listener, nc net.Conn, remote netip.AddrPort) *conn {
 	c.info.Local = addrPort(nc.LocalAddr())
 	c.used.Store(s.opts.Now().UnixNano())
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
-	c.socket, c.out = newSocket(nc), newPartWriter(c)
+	raw := rawConn(nc)
+	c.socket, c.out = newSocket(raw), newPartWriter(c, raw)
 	c.frames = frameReader{
 		in: bufio.NewReaderSize((*deadlineReader)(c), readBuffer), limit: s.opts.MaxRequestBytes, budget: &s.budget,
 	}
 	return c
+}
+
+// rawConn gives a TCP socket for system calls of our own, nil for any other connection.
+func rawConn(nc net.Conn) syscall.RawConn {
+	t, ok := nc.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	raw, err := t.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 // addrPort is the address of a TCP socket, zero for any other.

@@ -12,8 +12,8 @@
 // bytes of all connections together, connections in total and per address, how
 // fast new ones may come, and reads of file pages that are not in memory.
 //
-// A response may hold ranges of files. Those in memory go to the socket with
-// sendfile at explicit positions; cold ones are read into buffers first, a
+// A response may hold ranges of files. Those in memory go to the socket through
+// pipes or by sendfile, at explicit positions; cold ones are read into buffers first, a
 // bounded number at a time, so that a slow disk does not hold up connections
 // that need nothing of it.
 //

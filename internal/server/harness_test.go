@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -205,6 +206,23 @@ func (c *client) expect(correlation int32, body string) {
 	c.send(request(correlation, []byte(body)...))
 	if id, got := c.receive(); id != correlation || string(got) != body {
 		c.t.Fatalf("response %d %q, want %d %q", id, got, correlation, body)
+	}
+}
+
+// pipeline sends requests without waiting and checks that they are echoed in their order.
+func (c *client) pipeline(n int32) {
+	c.t.Helper()
+	go func() {
+		for i := range n {
+			if _, err := c.Write(request(i, fmt.Append(nil, "body ", i)...)); err != nil {
+				return
+			}
+		}
+	}()
+	for i := range n {
+		if id, body := c.receive(); id != i || string(body) != fmt.Sprint("body ", i) {
+			c.t.Fatalf("response %d is %d %q", i, id, body)
+		}
 	}
 }
 

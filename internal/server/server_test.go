@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -32,19 +31,7 @@ func TestPipelining(t *testing.T) {
 			reply(protocol.Response{Body: protocol.Parts{protocol.BytesPart(body)}})
 		}()
 	}, nil)
-	c := s.dial(t)
-	go func() {
-		for i := range int32(n) {
-			if _, err := c.Write(request(i, fmt.Append(nil, "body ", i)...)); err != nil {
-				return
-			}
-		}
-	}()
-	for i := range int32(n) {
-		if id, body := c.receive(); id != i || string(body) != fmt.Sprint("body ", i) {
-			t.Fatalf("response %d is %d %q", i, id, body)
-		}
-	}
+	s.dial(t).pipeline(n)
 	mu.Lock()
 	defer mu.Unlock()
 	for i, id := range handled {

@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"io"
-	"net"
 	"os"
 	"syscall"
 
@@ -28,14 +27,9 @@ type socket struct {
 	step  func(fd uintptr) bool // read, bound once
 }
 
-// newSocket gives nil for a connection that is no TCP socket.
-func newSocket(nc net.Conn) *socket {
-	t, ok := nc.(*net.TCPConn)
-	if !ok {
-		return nil
-	}
-	raw, err := t.SyscallConn()
-	if err != nil {
+// newSocket gives nil for a connection that is no TCP socket, whose raw is nil.
+func newSocket(raw syscall.RawConn) *socket {
+	if raw == nil {
 		return nil
 	}
 	s := &socket{raw: raw}

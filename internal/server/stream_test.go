@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -25,19 +24,7 @@ func TestAnswersNowAndLater(t *testing.T) {
 			reply(answer)
 		}
 	}, nil)
-	c := s.dial(t)
-	go func() {
-		for i := range int32(n) {
-			if _, err := c.Write(request(i, fmt.Append(nil, "body ", i)...)); err != nil {
-				return
-			}
-		}
-	}()
-	for i := range int32(n) {
-		if id, body := c.receive(); id != i || string(body) != fmt.Sprint("body ", i) {
-			t.Fatalf("response %d is %d %q", i, id, body)
-		}
-	}
+	s.dial(t).pipeline(n)
 }
 
 // A client that does not read its responses holds up itself only, and Close ends it.

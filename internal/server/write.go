@@ -116,12 +116,10 @@ type partWriter struct {
 	scratch []*buffer       // what of gather is to be freed when written
 }
 
-func newPartWriter(c *conn) *partWriter {
+func newPartWriter(c *conn, raw syscall.RawConn) *partWriter {
 	w := &partWriter{conn: c}
-	if t, ok := c.net.(*net.TCPConn); ok && canSendfile {
-		if raw, err := t.SyscallConn(); err == nil {
-			w.raw = raw
-		}
+	if canSendfile {
+		w.raw = raw
 	}
 	return w
 }
