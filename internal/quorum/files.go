@@ -59,13 +59,8 @@ func listSnapshots(fsys vfs.FS, dir string) ([]SnapshotID, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []SnapshotID
 	for _, e := range entries {
 		name := e.Name()
-		if id, ok := parseSnapshotName(name); ok {
-			list = append(list, id)
-			continue
-		}
 		for _, leftover := range []string{".part", ".deleted"} {
 			if base, ok := strings.CutSuffix(name, leftover); ok && strings.HasSuffix(base, snapshotSuffix) {
 				if err := fsys.Remove(filepath.Join(dir, name)); err != nil {
@@ -74,13 +69,23 @@ func listSnapshots(fsys vfs.FS, dir string) ([]SnapshotID, error) {
 			}
 		}
 	}
+	return snapshotsOf(entries), nil
+}
+
+// snapshotsOf are the snapshots among the entries of a folder, oldest first.
+func snapshotsOf(entries []fs.DirEntry) (list []SnapshotID) {
+	for _, e := range entries {
+		if id, ok := parseSnapshotName(e.Name()); ok {
+			list = append(list, id)
+		}
+	}
 	slices.SortFunc(list, func(a, b SnapshotID) int {
 		if a.EndOffset != b.EndOffset {
 			return int(min(max(a.EndOffset-b.EndOffset, -1), 1))
 		}
 		return int(a.Epoch) - int(b.Epoch)
 	})
-	return list, nil
+	return list
 }
 
 // electionState is the content of quorum-state: one line of JSON in one of two

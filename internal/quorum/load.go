@@ -108,9 +108,7 @@ func (q *Quorum) loadSnapshot(list []SnapshotID) (*metadata.Image, error) {
 		return nil, err
 	}
 	q.voters = content.voters
-	d := metadata.NewDelta(content.image)
-	d.Advance(id.EndOffset-1, id.Epoch, content.lastTimestampMs)
-	return d.Image(), nil
+	return content.at(id), nil
 }
 
 // replayLog replays the log from an offset on.
@@ -167,12 +165,7 @@ func (q *Quorum) replayChunk(chunk []byte, offset int64) (next int64, n int64, e
 }
 
 func (q *Quorum) replayBatch(h record.Header, entry []byte) error {
-	b := metadata.Batch{
-		BaseOffset: h.BaseOffset, LastOffset: h.LastOffset, Epoch: h.LeaderEpoch, TimestampMs: h.MaxTimestamp,
-	}
-	err := eachRecord(entry,
-		func(m record.ControlMessage) error { q.voters.note(m); return nil },
-		func(rec metadata.Record) error { b.Records = append(b.Records, rec); return nil })
+	b, err := decodeBatch(h, entry, func(m record.ControlMessage) error { q.voters.note(m); return nil }, nil)
 	if err != nil {
 		return err
 	}

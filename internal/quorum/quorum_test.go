@@ -144,7 +144,7 @@ func kinds(t testing.TB, fsys vfs.FS, name string) []string {
 		rest = next
 		err = eachRecord(entry,
 			func(m record.ControlMessage) error { list = append(list, m.ControlType().String()); return nil },
-			func(r metadata.Record) error { list = append(list, r.Body.Kind().String()); return nil })
+			func(r metadata.Record) error { list = append(list, r.Body.Kind().String()); return nil }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,22 @@ type snapshotContent struct {
 //
 // A file that is damaged or has no footer is a *record.CorruptError.
 func readSnapshot(fsys vfs.FS, name string) (*snapshotContent, error) {
-	f, err := fsys.Open(name)
+	return (&snapshotReader{name: name}).read(fsys)
+}
+
+type snapshotReader struct {
+	name     string
+	maxBatch int               // as MaxBatchBytes of a scanner
+	unknown  func(error) error // see eachRecord
+
+	scan           *record.Scanner
+	delta          *metadata.Delta
+	out            snapshotContent
+	header, footer bool
+}
+
+func (r *snapshotReader) read(fsys vfs.FS) (*snapshotContent, error) {
+	f, err := fsys.Open(r.name)
 	if err != nil {
 		return nil, err
 	}
@@ -71,31 +86,23 @@ func readSnapshot(fsys vfs.FS, name string) (*snapshotContent, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := snapshotReader{name: name, delta: metadata.NewDelta(metadata.NewImage())}
+	r.delta = metadata.NewDelta(metadata.NewImage())
 	r.scan = record.NewScanner(f, 0, info.Size())
-	r.scan.File = name
+	r.scan.File, r.scan.MaxBatchBytes = r.name, r.maxBatch
 	for r.scan.Next() {
 		if err := r.batch(); err != nil {
-			return nil, fmt.Errorf("read snapshot %s: %w", name, err)
+			return nil, fmt.Errorf("read snapshot %s: %w", r.name, err)
 		}
 	}
 	switch {
 	case r.scan.Err() != nil:
-		return nil, fmt.Errorf("read snapshot %s: %w", name, r.scan.Err())
+		return nil, fmt.Errorf("read snapshot %s: %w", r.name, r.scan.Err())
 	case !r.header || !r.footer:
-		return nil, fmt.Errorf("read snapshot %s: %w", name, &record.CorruptError{
-			File: name, Pos: info.Size(), Offset: -1, Reason: "the snapshot has no header or no footer"})
+		return nil, fmt.Errorf("read snapshot %s: %w", r.name, &record.CorruptError{
+			File: r.name, Pos: info.Size(), Offset: -1, Reason: "the snapshot has no header or no footer"})
 	}
 	r.out.image = r.delta.Image()
 	return &r.out, nil
-}
-
-type snapshotReader struct {
-	name           string
-	scan           *record.Scanner
-	delta          *metadata.Delta
-	out            snapshotContent
-	header, footer bool
 }
 
 func (r *snapshotReader) batch() error {
@@ -110,7 +117,27 @@ func (r *snapshotReader) batch() error {
 	return eachRecord(entry, r.control, func(rec metadata.Record) error {
 		r.out.records = append(r.out.records, rec)
 		return r.delta.Replay(rec)
-	})
+	}, r.unknown)
+}
+
+// at is the image, positioned at the end of a snapshot of that id.
+func (c *snapshotContent) at(id SnapshotID) *metadata.Image {
+	d := metadata.NewDelta(c.image)
+	d.Advance(id.EndOffset-1, id.Epoch, c.lastTimestampMs)
+	return d.Image()
+}
+
+// decodeBatch decodes a batch of the log; control is called for its control records.
+func decodeBatch(h record.Header, entry []byte, control func(record.ControlMessage) error,
+	unknown func(error) error) (metadata.Batch, error) {
+	b := metadata.Batch{
+		BaseOffset: h.BaseOffset, LastOffset: h.LastOffset, Epoch: h.LeaderEpoch, TimestampMs: h.MaxTimestamp,
+	}
+	err := eachRecord(entry, control, func(rec metadata.Record) error {
+		b.Records = append(b.Records, rec)
+		return nil
+	}, unknown)
+	return b, err
 }
 
 func (r *snapshotReader) control(m record.ControlMessage) error {
@@ -126,8 +153,10 @@ func (r *snapshotReader) control(m record.ControlMessage) error {
 }
 
 // eachRecord calls one of the functions for each record of a batch. Control
-// records of an unknown type are passed over.
-func eachRecord(entry []byte, control func(record.ControlMessage) error, data func(metadata.Record) error) error {
+// records of an unknown type are passed over. A record of metadata that cannot be
+// decoded is an error, and when unknown is given what that makes of it.
+func eachRecord(entry []byte, control func(record.ControlMessage) error, data func(metadata.Record) error,
+	unknown func(error) error) error {
 	it, err := record.NewIterator(entry, record.IterOptions{})
 	if err != nil {
 		return err
@@ -138,10 +167,13 @@ func eachRecord(entry []byte, control func(record.ControlMessage) error, data fu
 		rec := it.Record()
 		if !isControl {
 			m, err := metadata.DecodeRecord(rec.Value)
-			if err != nil {
-				return fmt.Errorf("offset %d: %w", rec.Offset, err)
+			switch {
+			case err == nil:
+				err = data(m)
+			case unknown != nil:
+				err = unknown(fmt.Errorf("record at offset %d passed over: %w", rec.Offset, err))
 			}
-			if err := data(m); err != nil {
+			if err != nil {
 				return fmt.Errorf("offset %d: %w", rec.Offset, err)
 			}
 			continue

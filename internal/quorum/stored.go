@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tidemark/internal/metadata"
+	"tidemark/internal/segment"
 	"tidemark/record"
 	"tidemark/vfs"
 )
@@ -43,12 +44,10 @@ func (r *storedReader) read() error {
 	if err != nil {
 		return err
 	}
-	var snapshots []SnapshotID
+	snapshots := snapshotsOf(entries)
 	var bases []int64
 	for _, e := range entries {
-		if id, ok := parseSnapshotName(e.Name()); ok {
-			snapshots = append(snapshots, id)
-		} else if digits, ok := strings.CutSuffix(e.Name(), ".log"); ok && len(digits) == 20 {
+		if digits, ok := strings.CutSuffix(e.Name(), segment.LogSuffix); ok && len(digits) == 20 {
 			if base, err := strconv.ParseUint(digits, 10, 63); err == nil {
 				bases = append(bases, int64(base))
 			}
@@ -64,7 +63,7 @@ func (r *storedReader) read() error {
 			gap := fmt.Errorf("%s: the log begins at offset %d, and what comes before ends at %d", r.dir, base, r.next)
 			return errors.Join(damaged, gap)
 		}
-		if err := r.segment(filepath.Join(r.dir, fmt.Sprintf("%020d.log", base)), i+1 == len(bases)); err != nil {
+		if err := r.segment(filepath.Join(r.dir, segment.Name(base, segment.LogSuffix)), i+1 == len(bases)); err != nil {
 			return err
 		}
 	}
@@ -76,34 +75,24 @@ func (r *storedReader) read() error {
 
 // snapshot begins with the newest snapshot that can be read; the error tells of newer ones.
 func (r *storedReader) snapshot(list []SnapshotID) (damaged error) {
-	slices.SortFunc(list, func(a, b SnapshotID) int { return strings.Compare(b.FileName(), a.FileName()) })
-	for _, id := range list {
-		delta := metadata.NewDelta(metadata.NewImage())
-		lastMs, footer := int64(-1), false
-		control := func(m record.ControlMessage) error {
-			switch m := m.(type) {
-			case record.SnapshotHeader:
-				lastMs = m.LastContainedLogTimestamp
-			case record.SnapshotFooter:
-				footer = true
-			}
-			return nil
-		}
-		name := filepath.Join(r.dir, id.FileName())
-		err := r.batches(name, false, func(_ record.Header, entry []byte) error {
-			return r.known(entry, control, delta.Replay)
-		})
-		if err == nil && footer {
-			delta.Advance(id.EndOffset-1, id.Epoch, lastMs)
-			r.loader, r.next = metadata.NewLoader(delta.Image()), id.EndOffset
-			return damaged
-		}
+	for _, id := range slices.Backward(list) {
+		reader := snapshotReader{name: filepath.Join(r.dir, id.FileName()), maxBatch: maxBatchBytes, unknown: r.passOver}
+		content, err := reader.read(r.fs)
 		if err == nil {
-			err = fmt.Errorf("snapshot %s has no footer", name)
+			r.loader, r.next = metadata.NewLoader(content.at(id)), id.EndOffset
+			return damaged
 		}
 		damaged = errors.Join(damaged, err)
 	}
 	return damaged
+}
+
+// passOver notes the first record of a newer Kafka.
+func (r *storedReader) passOver(err error) error {
+	if r.unknown == nil {
+		r.unknown = fmt.Errorf("%s: %w", r.dir, err)
+	}
+	return nil
 }
 
 // segment replays what is wanted of one segment.
@@ -112,12 +101,7 @@ func (r *storedReader) segment(name string, last bool) error {
 		if h.LastOffset < r.next {
 			return nil
 		}
-		b := metadata.Batch{BaseOffset: h.BaseOffset, LastOffset: h.LastOffset, Epoch: h.LeaderEpoch,
-			TimestampMs: h.MaxTimestamp}
-		err := r.known(entry, func(record.ControlMessage) error { return nil }, func(rec metadata.Record) error {
-			b.Records = append(b.Records, rec)
-			return nil
-		})
+		b, err := decodeBatch(h, entry, func(record.ControlMessage) error { return nil }, r.passOver)
 		if err == nil {
 			err = r.loader.Replay(b)
 		}
@@ -157,31 +141,4 @@ func (r *storedReader) batches(name string, last bool, each func(h record.Header
 		return nil
 	}
 	return sc.Err()
-}
-
-// known calls one of the functions for each record of a batch, and passes over those of a newer Kafka.
-func (r *storedReader) known(entry []byte, control func(record.ControlMessage) error,
-	data func(metadata.Record) error) error {
-	it, err := record.NewIterator(entry, record.IterOptions{})
-	if err != nil {
-		return err
-	}
-	if it.Header().IsControl() {
-		it.Close()
-		return eachRecord(entry, control, data)
-	}
-	defer it.Close()
-	for it.Next() {
-		rec, err := metadata.DecodeRecord(it.Record().Value)
-		if err != nil {
-			if r.unknown == nil {
-				r.unknown = fmt.Errorf("%s: record at offset %d passed over: %w", r.dir, it.Record().Offset, err)
-			}
-			continue
-		}
-		if err := data(rec); err != nil {
-			return fmt.Errorf("offset %d: %w", it.Record().Offset, err)
-		}
-	}
-	return it.Err()
 }
