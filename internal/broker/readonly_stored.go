@@ -62,11 +62,7 @@ func (f *foundPartitions) storedPartitions(topic string) int32 {
 	if stored == nil {
 		return 0
 	}
-	n := int32(0)
-	for id := range stored.Partitions() {
-		n = max(n, id+1)
-	}
-	return n
+	return int32(stored.NumPartitions())
 }
 
 // topicConfigs is what the metadata log has set for a topic.

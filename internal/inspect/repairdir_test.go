@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,24 +19,8 @@ import (
 // loadData copies a whole log directory of Kafka's into memory.
 func loadData(t *testing.T) *vfs.Mem {
 	t.Helper()
-	fsys, from := vfs.NewMem(), golden.Load(t, "13-data").TreePath(t, golden.Data)
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := filepath.Join("/data", strings.TrimPrefix(path, from))
-		if d.IsDir() {
-			return fsys.MkdirAll(name, 0o755)
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return vfs.WriteFileAtomic(fsys, name, data)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fsys := vfs.NewMem()
+	golden.Load(t, "13-data").CopyTo(t, fsys, golden.Data, "/data")
 	return fsys
 }
 
